@@ -169,7 +169,7 @@ class Paper:
             tuple(self.benchmarks()),
             tuple(self.targets()),
             self.parts,
-            text=f"The experiments of *{self.title}*. {declared['about'].strip()}\n\n"
+            text=f"This suite runs the experiments of *{self.title}*. {declared['about'].strip()}\n\n"
             f"The paper does not say everything. The benchmarks assume:\n\n{assumed}",
             conditions=CONDITIONS,
             repeats=declared.get("repeats", 3),

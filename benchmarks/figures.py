@@ -159,8 +159,9 @@ def _found(figure: Figure, own: list[Result]) -> str:
     factors = [factor for result in own if (factor := _factor(figure, result)) is not None]
     if not factors:
         return ""
-    verb = "holds" if figure.y in ("results kept", "bytes at most") else "takes"
-    text = f"Here {figure.slower} {verb} {_listed(factors)} times as much as {figure.faster}"
+    held = figure.y in ("results kept", "bytes at most")
+    verb, measure = ("holds", "much") if held else ("takes", "long")
+    text = f"Here {figure.slower} {verb} {_listed(factors)} times as {measure} as {figure.faster}"
     behind = sum(factor < 1 for factor in factors)
     if all(1 / ALIKE < factor < ALIKE for factor in factors):
         order = "about the same"
@@ -179,7 +180,8 @@ def _course(figure: Figure, lines: Mapping[str, Points]) -> str:
     ends = [
         f"{name} from {_value(line[0][1])} to {_value(line[-1][1])}" for name, line in lines.items() if line
     ]
-    return f"Here, in {figure.y}, from the first case to the last: {', '.join(ends)}." if ends else ""
+    unit = f"as a {figure.y} case" if figure.y.startswith("share") else f"in {figure.y}"
+    return f"Here, {unit}, from the first case to the last: {', '.join(ends)}." if ends else ""
 
 
 def _listed(factors: list[float]) -> str:

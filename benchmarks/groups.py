@@ -207,7 +207,7 @@ def _peers(results: list[Result]) -> list[Part]:
     cells = [[query, *(peers.get(name, "-") for name in names)] for query, peers in lines.items()]
     foot = (
         "The time of the peer in its best formulation, as a multiple of nestream's on the same events; above "
-        "1 it is slower. A slow peer gets fewer events, and nestream as many beside it."
+        "1 it is slower. With a slow peer, both run on fewer events."
     )
     details: Columns = {
         "question": "{question}",

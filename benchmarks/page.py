@@ -94,11 +94,12 @@ def section(suite: Suite, found: Mapping[str, Any], folder: str = "") -> str:
     machine = found["machine"]
     known = ("nestream", "pyarrow", "numpy", "polars", "duckdb")
     versions = ", ".join(f"{name} {machine[name]}" for name in known if name in machine)
+    repeats = f"the best of {found['repeats']} repeats, in parentheses how far the median is above it"
+    repeats = repeats if found["repeats"] > 1 else "one run"
     about = (
         f"Measured {found['date']} by `scripts/bench {suite.name}` in {found['seconds']:,.0f} s: "
         f"{machine['cores']} cores, {machine['system']}, Python {machine['python']}, {versions}. "
-        f"{found['events']:,} events unless a table says otherwise; the best of {found['repeats']} "
-        "repeats, in parentheses how far the median is above it. The highest load was "
+        f"{found['events']:,} events unless a table says otherwise; {repeats}. The highest load was "
         f"{machine['highest load']}. {suite.conditions}"
     )
     gone = gone_ways(suite, found.get("results", {}))

@@ -30,7 +30,7 @@ STARTS = {
 }
 """What starts cold, and within how many seconds it should be done."""
 STARTED = "Python, Arrow, NumPy, the parser and the command line's library take most of the time to load."
-PUSHED = "Every push has a fixed cost, in Python, whatever it brings."
+PUSHED = "Every push has a fixed cost in Python, for any number of events."
 
 
 def benchmarks(flat: str, window: int, columns: dict[str, Any], few: float) -> Iterator[Benchmark]:

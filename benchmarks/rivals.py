@@ -152,9 +152,9 @@ def _overview(results: Results) -> Part:
     cells = [[query, *(peers.get(name, "-") for name in names)] for query, peers in lines.items()]
     foot = (
         "The time of the peer in its best formulation, as a multiple of nestream's on the same events; "
-        "above 1 it is slower. A slow peer gets fewer events, and nestream as many beside it. Flink SQL "
+        "above 1 it is slower. With a slow peer, both run on fewer events. Flink SQL "
         "returns one match for each start, so it runs on events in which every type occurs once for each "
-        "id: there that is all matches."
+        "id, so that each start has one match."
     )
     return Part("Beside the peers", (rows(("query", *names), cells), foot))
 

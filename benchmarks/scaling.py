@@ -244,8 +244,8 @@ def _streams(results: Results) -> list[Part]:
     title = "The rate at which a stream begins to lag"
     axes = ("events a second", "seconds behind at the end")
     foot = (
-        "Events are due at a steady rate for two seconds and pushed into `query.stream`. A rate is kept "
-        "up with if the last events wait less than 40 ms, or the wait grows by less than 50 ms each "
+        "Events are due at a steady rate for two seconds and pushed into `query.stream`. A stream keeps up "
+        "with a rate if the last events wait less than 40 ms, or the wait grows by less than 50 ms each "
         "second. The rate of micro-batches on Spark is in its own part."
     )
     plot = Plot("scaling-rate", title, *axes, (Panel("", tried),), True, True)

@@ -170,8 +170,9 @@ SPARK = Suite(
     tuple(_targets()),
     _parts,
     text="""
-Queries [on Spark](guides/spark.md) beside what Spark itself needs for the same rows, and beside Spark SQL, in
-one session in turns. A time is that of the whole job, from Parquet to a sink that drops the rows.""",
-    conditions="All jobs that find matches find the same ones.",
+This suite compares queries [on Spark](guides/spark.md) with what Spark itself needs for the same rows, and
+with Spark SQL, in turns in one session. It measures the whole job, from Parquet to a sink that drops the
+rows.""",
+    conditions="All jobs find the same matches.",
     limit=180,
 )

@@ -373,7 +373,7 @@ class Query(Matching):
         emitted. `analyze` takes events, with the options of `match`: it runs the query and shows matches
         and times beside the estimates.
 
-        The rest needs nestream-papers. `verbose` adds how the plan is rewritten, rule by rule.
+        These need nestream-papers: `verbose` adds how the plan is rewritten, rule by rule.
         `strategy="flat"` shows which expressions share work. `dialect="sase"` shows SASE's operators instead
         of the plan: the paper's basic plan, its optimised plan, and the plan that runs.
 

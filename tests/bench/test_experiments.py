@@ -113,10 +113,10 @@ def said(*results: dict[str, Any], **settings: Any) -> str:
 
 def test_a_figure_tells_the_order_and_the_factors_of_the_results() -> None:
     assert said(result(1, 6.0, 2.0), result(2, 8.0, 2.0), factor=(2, 5)) == (
-        "The paper, figure 7: it is faster. Here nested takes 3.0 and 4.0 times as much as views, in the "
+        "The paper, figure 7: it is faster. Here nested takes 3.0 and 4.0 times as long as views, in the "
         "paper's order; 1 of 2 reach the paper's factor. No reason."
     )
-    assert "0.50 times as much as views, less in 1 of 1 cases." in said(result(1, 1.0, 2.0))
+    assert "0.50 times as long as views, less in 1 of 1 cases." in said(result(1, 1.0, 2.0))
     assert "about the same" in said(result(1, 1.0, 1.05), result(2, 1.05, 1.0))
     assert "nested takes 4.0 times" in said(result(1, 6.0, 2.0), result(2, 8.0, 2.0), at=2, factor=18.0)
 

@@ -249,3 +249,18 @@ def test_techniques_are_switched_off_by_name(events: Path) -> None:
         result = call(*command, "--without", "bouns")
         assert result.exit_code == 2
         assert "push_in" in result.stderr
+
+
+def test_a_column_that_one_value_makes_text_is_reported_if_the_query_computes_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "payments.csv"
+    rows = [f"{n},Payment,{n}.5,x{n}" for n in range(40)]
+    path.write_text("\n".join(["ts,type,amount,code", *rows, "40,Payment,twelve,7"]) + "\n")
+    told = "note: column `amount` is text, because 'twelve' is not a number"
+    for command in ("run", "why"):
+        picked = ["--events", "0"] if command == "why" else []
+        wrong = call(command, "(Payment p : p.amount > 5)", path, *picked)
+        assert wrong.exit_code == 1
+        assert told in " ".join(wrong.stderr.split())
+        assert "cannot compare a string with an integer" in wrong.stderr
+    assert told in call("run", "SEQ(Payment p, Payment q, p.amount = q.amount) WITHIN 5", path).stderr
+    assert "note" not in call("run", "(Payment p : p.code = 'x1')", path).stderr

@@ -11,7 +11,7 @@ from nestream.model.diagnostics import Diagnostic, Severity, Span
 from nestream.model.expression import Expression, Literal, aggregates, attributes
 from nestream.model.keep import Keep, Kept
 from nestream.model.output import Output
-from nestream.model.text import print_expression
+from nestream.model.text import print_expression, print_name
 from nestream.model.time import Duration
 
 
@@ -86,6 +86,8 @@ class _KeepBinding:
         else:
             message = f"unknown variable `{name}` in PER"
             close = get_close_matches(name, self.output.kept, 1)
+            first = print_name(next(iter(self.output.kept), "a"))
+            hint += f"; write an attribute with its variable: `{first}.{print_name(name)}`"
             hint = f"did you mean `{close[0]}`?" if close else hint
         self.diagnostics.append(Diagnostic("cannot-keep", message, span, hint=hint))
 

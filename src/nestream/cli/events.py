@@ -13,6 +13,12 @@ from nestream.cli.arguments import EventFormat
 from nestream.cli.terminal import ReadingProgress, count, measured, note, working
 from nestream.source import EventFiles, event_files
 
+LOOKED_THROUGH = 100_000
+"""In how many of the first events values are looked for that make a column text."""
+MOSTLY = 20
+"""How many distinct numbers a column has for each other value, to be a column of numbers by intent."""
+NUMBER = r"^[+-]?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+
 
 def load_events(
     places: Sequence[str], time: str, type: str, format: EventFormat | None, dead_letter: str | None
@@ -42,6 +48,19 @@ def note_unseen(told: Iterable[str]) -> None:
     """Print one line on stderr for each type that the query names and no event has."""
     for sentence in told:
         note(f"note: {sentence}")
+
+
+def note_text(attributes: Iterable[str], table: pa.Table) -> None:
+    """Print one line on stderr for each attribute that a few values make text, among many numbers."""
+    for name in attributes:
+        if name not in table.column_names or not pa.types.is_string(table.column(name).type):
+            continue
+        values = pc.unique(table.column(name).slice(0, LOOKED_THROUGH)).drop_null()
+        others = values.filter(pc.invert(pc.match_substring_regex(values, NUMBER)))
+        if 0 < len(others) <= len(values) // MOSTLY:
+            more = f" and {count(len(others) - 1, 'other value')}" if len(others) > 1 else ""
+            verb = "is not a number" if len(others) == 1 else "are not numbers"
+            note(f"note: column `{name}` is text, because {others[0].as_py()[:40]!r}{more} {verb}")
 
 
 def columns_of(

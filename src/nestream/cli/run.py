@@ -27,7 +27,7 @@ from nestream.cli.arguments import (
     output_format,
     queries_of,
 )
-from nestream.cli.events import load_events, note_unseen, open_events, read_all
+from nestream.cli.events import load_events, note_text, note_unseen, open_events, read_all
 from nestream.cli.run_large import LargeRun
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table, with_numbers
@@ -161,6 +161,7 @@ def run(
         reader, table = load_events(events, time, type, input_format, dead_letter)
         parsed = with_inferred_types(parsed, table, type)
         how["types"] = reader.types
+        note_text(parsed.computed, table)
         note_unseen(parsed.unseen(table, type))
         total = _write_each(parsed, table, Path(each), **how)
         note(_summary(table.num_rows, total, total, reader.malformed, clock.perf_counter() - begin))
@@ -179,6 +180,7 @@ def run(
         parsed = with_inferred_types(parsed, table, type)
         number, malformed, where = table.num_rows, reader.malformed, ""
         how["types"] = reader.types
+        note_text(parsed.computed, table)
         note_unseen(parsed.unseen(table, type))
         explained = parsed.explain(strategy=strategy, options=options) if plan else ""
         numbered = chosen is None and len(events) == 1  # as `nestream why` counts them

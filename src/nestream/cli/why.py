@@ -22,7 +22,7 @@ from nestream.cli.arguments import (
     TypeOption,
     query_text,
 )
-from nestream.cli.events import load_events
+from nestream.cli.events import load_events, note_text
 from nestream.cli.terminal import output, working
 from nestream.cli.types import TypesOption, with_inferred_types, with_types
 
@@ -78,6 +78,7 @@ def why(
     wanted = _picked(picked, by)
     _, table = load_events([events], time, type, input_format, None)
     parsed = with_inferred_types(parsed, table, type)
+    note_text(parsed.computed, table)
     with working("looking"):
         answer = parsed.why(table, wanted, by=by, time=time, type=type, order=order.value)
     if format is AnswerFormat.JSON:

@@ -310,9 +310,8 @@ class Matching(Matchable, ABC):
 
         Takes the options of `match`. Nothing runs before you use the result. nestream chooses how to split
         the events over partitions, and `explain` shows the choice. Override it with `partition_by` ("key",
-        "time", "key+time" or "single"), the number of `partitions`, and the `slice_length` of time slices. A
-        slice length is written like the `lateness` of `stream`: "1 day", a timedelta, or a number in the unit
-        of the time column.
+        "time", "key+time" or "single"), the number of `partitions`, and the `slice_length` of time slices:
+        a duration such as "1 day", a timedelta, or a number in the unit of the time column.
 
         If a batch may have a key with too many events for one task, its first rows are sampled for the
         choice, unless `statistics` is False. A strategy that uses statistics is planned from the first events
