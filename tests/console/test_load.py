@@ -36,8 +36,8 @@ WARM, STEADY = min(150.0, SECONDS / 4), min(240.0, SECONDS / 2)
 The messages that the server keeps for browsers that were away are of two minutes.
 """
 SERVER_SLACK, PAGE_SLACK, NODE_SLACK = 32 << 20, 8 << 20, 300
-"""A server that falls behind for a moment reads 10,000 rows at once, which takes about 20 MB. The chart of the
-page has a bar for each rule and five seconds, up to 15 minutes.
+"""A server that falls behind for a moment reads 10,000 rows at once, which takes about 20 MB. The chart of
+the page has a bar for each rule and five seconds, up to 15 minutes.
 """
 MOST_SERVER, MOST_HEAP, MOST_NODES = 300 << 20, 60 << 20, 6_000
 SLOWEST = 2.0
