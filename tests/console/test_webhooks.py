@@ -229,6 +229,21 @@ def test_a_sink_that_is_cut_back_is_not_sent_again_from_its_beginning(tmp_path: 
 
 
 @pytest.mark.filterwarnings("ignore:.*it is read on:UserWarning")
+def test_matches_from_before_the_webhook_are_not_sent_when_the_sink_is_cut_back(tmp_path: Path) -> None:
+    with Receiver().listening() as receiver:
+        folder = hooked(tmp_path / "job", {"url": f"http://127.0.0.1:{receiver.port}/"})
+        path = growing(folder)
+        add(path, lines(*range(1, 101)))
+        with serving(folder.path), _after_the_first_look(folder):
+            add(path, lines(101))
+            wait(lambda: receiver.numbers == [101], 60)
+            os.truncate(path, len(lines(*range(1, 99))))
+            add(path, lines(*range(201, 211)))
+            wait(lambda: receiver.numbers[-1:] == [210], 60)
+        assert min(receiver.numbers) == 101
+
+
+@pytest.mark.filterwarnings("ignore:.*it is read on:UserWarning")
 def test_a_sink_that_is_replaced_while_the_console_is_stopped_is_sent_from_its_beginning(
     tmp_path: Path,
 ) -> None:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nestream.source import Source, SourceError, open_source
-from nestream.source.files import Files
+from nestream.source import Source, SourceError, as_beginning, open_source
+from nestream.source.files import Files, _state
 
 
 def line(n: int, **more: Any) -> str:
@@ -200,8 +200,8 @@ def test_a_forgiving_source_reads_a_file_that_was_replaced_since_its_position(
     await_times(later, [8, 9])
 
 
-def test_files_of_a_folder_that_are_gone_are_forgotten(tmp_path: Path) -> None:
-    source = open_source(str(tmp_path))
+def test_files_of_a_folder_that_are_gone_are_forgotten_on_request(tmp_path: Path) -> None:
+    source = open_source(str(tmp_path), forgets=True)
     for number in range(30):
         (tmp_path / f"part-{number}.jsonl").write_text(line(number, note="long" * 400))
         if number >= 3:
@@ -225,6 +225,113 @@ def test_a_folder_that_is_out_of_reach_for_a_moment_is_not_read_twice(tmp_path: 
     away.rename(place)
     (place / "part-1.jsonl").write_text(line(2))
     await_times(source, [2])
+
+
+def test_files_that_are_away_for_a_moment_are_not_read_twice(tmp_path: Path) -> None:
+    place, away = tmp_path / "events", tmp_path / "away"
+    for number, name in enumerate("ab"):
+        (place / name).mkdir(parents=True)
+        (place / name / "part.jsonl").write_text(line(number))
+    source = open_source(str(place))
+    assert sorted(read_on(source) + read_on(source)) == [0, 1]
+    (place / "b").rename(away)
+    assert read_on(source) == []
+    away.rename(place / "b")
+    append(place / "b" / "part.jsonl", line(2))
+    await_times(source, [2])
+    assert read_on(source) == []
+
+
+def test_only_a_file_that_does_not_exist_counts_as_gone(tmp_path: Path) -> None:
+    path = tmp_path / "part-0.jsonl"
+    assert _state(str(path)) is None
+    path.write_text(line(1))
+    with pytest.raises(SourceError, match="not a directory"):
+        _state(str(path / "below.jsonl"))
+
+
+@pytest.mark.parametrize("how", ["replaced", "emptied"])
+def test_a_csv_file_that_is_written_anew_has_its_own_header_and_line_numbers(
+    tmp_path: Path, how: str
+) -> None:
+    path, new = tmp_path / "events.csv", tmp_path / "new.csv"
+    path.write_text("ts,type,x\n1,A,1\n2,B,2\n")
+    source = open_source(str(path))
+    await_times(source, [1, 2])
+    text = "x,ts,type\n10,3,A\n20,w,B\n"[: None if how == "replaced" else 21]
+    if how == "replaced":
+        new.write_text(text)
+        os.replace(new, path)
+    else:
+        path.write_text(text.rpartition("\n")[0] + "\n")
+    with pytest.warns(UserWarning, match="read on from its beginning"):
+        batch = source.read(1.0)
+    assert batch is not None
+    assert batch.events.select(["x", "ts"]).to_pylist() == [{"x": 10, "ts": 3}]
+    assert [letter.line for letter in batch.dead] == ([3] if how == "replaced" else [])
+    append(path, "30,5,A\n")
+    await_times(source, [5])
+
+
+def test_the_dead_letters_of_a_file_that_was_replaced_have_its_line_numbers(tmp_path: Path) -> None:
+    path, new = tmp_path / "events.jsonl", tmp_path / "new.jsonl"
+    path.write_text("".join(line(number) for number in range(5)))
+    source = open_source(str(path))
+    await_times(source, list(range(5)))
+    new.write_text(line(9) + "nonsense\n")
+    os.replace(new, path)
+    with pytest.warns(UserWarning, match="was replaced"):
+        batch = source.read(1.0)
+    assert batch is not None
+    assert [letter.line for letter in batch.dead] == [2]
+
+
+def test_a_compressed_file_ends_without_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl.gz"
+    path.write_bytes(gzip.compress((line(1) + line(2)).encode()))
+    source = open_source(str(path))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_all(source) == ([1, 2], [])
+        assert source.read(0.05) is None
+
+
+def test_a_source_that_goes_on_from_a_position_does_not_go_back_to_the_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    lines = [line(number, note="x" * 40) for number in range(100)]
+    path.write_text("".join(lines))
+    source = open_source(str(path))
+    await_times(source, list(range(100)))
+    later = open_source(str(path))
+    later.seek(source.position())
+    path.write_text("".join(lines[:98]))
+    append(path, line(200))
+    with pytest.warns(UserWarning, match="was cut back"):
+        again = read_on(later)
+    assert again[-1] == 200
+    assert len(again) < 20
+
+
+@pytest.mark.parametrize("left", [98, 60, 1])
+def test_a_source_stays_behind_its_beginning_when_the_file_is_cut_back(tmp_path: Path, left: int) -> None:
+    path = tmp_path / "events.jsonl"
+    lines = [line(number, note="x" * 40) for number in range(100)]
+    path.write_text("".join(lines))
+    source = open_source(str(path), forgiving=True)
+    await_times(source, list(range(100)))
+    later = open_source(str(path), forgiving=True)
+    later.seek(json.loads(json.dumps(as_beginning(source.position()))))
+    os.truncate(path, len("".join(lines[:left])))
+    with pytest.warns(UserWarning, match="was cut back"):
+        assert read_on(later) == []
+    append(path, line(200) + line(201))
+    await_times(later, [200, 201])
+    last = open_source(str(path), forgiving=True)
+    os.truncate(path, len("".join([*lines[:left], line(200)])))
+    with pytest.warns(UserWarning, match="was cut back"):
+        last.seek(later.position())
+    append(path, line(202))
+    assert [time for time in read_on(last) if time != 200] == [202]
 
 
 def test_the_files_of_a_folder_are_read_in_the_order_of_their_last_change_and_each_once(

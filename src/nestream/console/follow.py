@@ -1,7 +1,9 @@
 """Follows the places of a job: each look returns the new rows, read as a stream would read them.
 
-Nothing is returned twice and nothing is left out, whatever the place is: files of any format, a growing file,
-a Kafka topic. A look that fails returns what it read before, and the next one continues after that.
+Nothing is left out, whatever the place is: files of any format, a growing file, a Kafka topic. Nothing is
+returned twice either, except a few rows before the cut when a growing file is cut back and, with `forgets`,
+the rows of a file that was gone and comes back. A look that fails returns what it read before, and
+the next one continues after that.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from nestream.console.hub import dumps
 from nestream.console.live import bounded, identity
 from nestream.job.checkpoint import replace_file
 from nestream.job.description import Webhook
-from nestream.source import open_source
+from nestream.source import as_beginning, open_source
 
 FOLDER = "webhooks"
 MOST_IN_REQUEST = 100
@@ -120,13 +120,13 @@ class Sender:
         """The position after the existing matches; None if there are none yet."""
         if "://" not in self._place and not Path(self._place).exists():
             return None
-        source = open_source(self._place, "match_end", None, moments=(), once=True)
+        source = open_source(self._place, "match_end", None, moments=(), once=True, forgiving=True)
         try:
             while not source.ended:
                 if self._stop.is_set():
                     raise InterruptedError("the console was stopped before it had read the sink")
                 source.read(0.2)
-            return source.position()
+            return as_beginning(source.position())
         finally:
             source.close()
 

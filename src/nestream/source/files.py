@@ -30,8 +30,9 @@ class Files:
     With `once`, the source ends when all existing data was read. With `whole`, a last line without a line end
     counts, because nobody will complete it. With `newest`, only the last megabytes of existing data are read:
     whole files, or the end of a single text file. With `forgiving`, a position in a text file that was
-    replaced or cut back since is no error. A file of a folder is forgotten when it is gone, so what is held
-    grows with the files that exist, by less than a kilobyte each.
+    replaced or cut back since is no error. With `forgets`, a file of a folder is forgotten when it is gone:
+    what is held grows only with the files that exist, by less than a kilobyte each, but a file that comes
+    back is read again. Without it, each file is read once even if it is away for a moment.
     """
 
     repeatable = True
@@ -48,9 +49,10 @@ class Files:
         moments: Collection[str] | None = None,
         newest: bool = False,
         forgiving: bool = False,
+        forgets: bool = False,
     ) -> None:
         self.where = place
-        self._forgiving = forgiving
+        self._forgiving, self._forgets = forgiving, forgets
         self._format, self._once, self._whole = format, once, whole
         self._alone = not os.path.isdir(place) and not is_pattern(place)
         if self._alone:
@@ -117,7 +119,8 @@ class Files:
         """List the files that are new or have changed."""
         begin = clock.monotonic()
         listed = {path: found for path in self._paths() if (found := _state(path)) is not None}
-        self._forget(listed)
+        if self._forgets:
+            self._forget(listed)
         self._changed = {path: found for path, found in listed.items() if self._seen.get(path) != found}
         self._queue = sorted(self._changed, key=lambda path: (self._changed[path][1], path))
         if self._skips:
@@ -190,6 +193,14 @@ class Files:
             part.close()
 
 
+def as_beginning(position: Position) -> Position:
+    """A position as a beginning: when a file is cut back, a forgiving source stays behind it."""
+    if "files" not in position:
+        return position
+    files = {path: {**place, "floor": place.get("offset", 0)} for path, place in position["files"].items()}
+    return {**position, "files": files}
+
+
 def is_pattern(place: str) -> bool:
     """Whether a place is a pattern."""
     return bool(_WILD & set(place)) and not os.path.exists(place)
@@ -220,6 +231,8 @@ def _state(path: str) -> tuple[int, int] | None:
     """The size and the modification time of a file; None if it is gone."""
     try:
         found = os.stat(path)
-    except OSError:
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        raise cannot_read(path, error) from error
     return found.st_size, found.st_mtime_ns

@@ -40,6 +40,8 @@ class Ladder:
         while inside and distance < len(data):
             ends.append(data.rfind(b"\n", 0, len(data) - distance) + 1)
             distance *= 2
+        if inside and not offset:  # as long as the first line is there, the file was cut and not replaced
+            ends.append(data.find(b"\n") + 1)
         for end in sorted({*ends} - {0}):
             before = data[max(0, end - BEFORE) : end]
             number = line + data.count(b"\n", 0, end)

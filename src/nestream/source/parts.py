@@ -93,10 +93,10 @@ class JsonPart:
         self._text.skip(offset)
 
     def read(self, *, to_end: bool) -> Batch | None:
-        first = self._text.line
         data = self._text.take(to_end=to_end)
         if not data:
             return None
+        first = self._text.line - data.count(b"\n")  # known only now: the file may have been replaced
         return self._columns.json.batch(self._text.path, data.split(b"\n"), first)
 
     def position(self) -> Position:
@@ -121,12 +121,12 @@ class CsvPart:
         self._header = b""
 
     def read(self, *, to_end: bool) -> Batch | None:
-        if self._text.offset == 0:
-            self._header = b""
-        first = self._text.line
         data = self._text.take(to_end=to_end)
         if not data:
             return None
+        first = self._text.line - data.count(b"\n")  # known only now: the file may have been replaced
+        if self._text.offset == len(data):
+            self._header = b""
         if not self._header:
             self._header, data = _with_header(data)
         before = first - 1 if first > 1 else 0

@@ -28,6 +28,7 @@ def open_source(
     moments: Collection[str] | None = None,
     newest: bool = False,
     forgiving: bool = False,
+    forgets: bool = False,
 ) -> Source:
     """The events of a place, as they arrive.
 
@@ -36,7 +37,8 @@ def open_source(
     ever arrive. `moments` are the attributes whose text may be a time; by default all. With `newest`, only
     the last part of existing data is read, and then what arrives. With `type=None`, rows need no type. With
     `forgiving`, a source that seeks a position in a text file that was replaced since reads the new file, and
-    one that was cut back it continues where it was cut; otherwise it refuses the position.
+    one that was cut back it continues where it was cut; otherwise it refuses the position. With
+    `forgets`, files of a folder that are gone are forgotten, and read again if they come back.
     """
     if time == type:
         raise SourceError(f"time and type cannot both be column {time!r}. Name two columns")
@@ -62,7 +64,7 @@ def open_source(
             f"cannot tell the format of {place} by its suffix: it is none of {', '.join(SUFFIXES)}. "
             f"Rename it, or name the format: {listed_formats()}"
         )
-    how: dict[str, Any] = {"moments": moments, "newest": newest, "forgiving": forgiving}
+    how: dict[str, Any] = {"moments": moments, "newest": newest, "forgiving": forgiving, "forgets": forgets}
     return Files(place, time, type, format=chosen, once=once, whole=whole, **how)
 
 

@@ -31,13 +31,15 @@ class TextFile:
     With `quoted`, a line ends only outside of quotes, like a CSV record. A followed file stays open, so that
     it is read to its end when a new one takes its name. One that was cut back is continued where it was cut,
     or a little before, so that no line is lost. A compressed file does not grow. With `forgiving`, a position
-    in a file that was replaced or cut back since is no error: the file is read as if it had been followed.
+    in a file that was replaced or cut back since is no error: the file is read as if it had been followed. If
+    that position has a floor, lines before the floor are not read again unless the file was replaced.
     """
 
     __slots__ = (
         "_compression",
         "_done",
         "_file",
+        "_floor",
         "_follows",
         "_forgiving",
         "_head",
@@ -65,6 +67,8 @@ class TextFile:
         self._mark: str | None = None
         """The hash of the first bytes, once there are enough of them."""
         self._ladder = Ladder() if follows else None
+        self._floor = 0
+        """The offset before which all lines are too old to be read again."""
         self._done = False
         """Whether a file that cannot grow was read to its end."""
 
@@ -79,6 +83,7 @@ class TextFile:
         place: dict[str, Any] = {"offset": self.offset, "line": self.line, "mark": mark}
         if self._forgiving and self._ladder is not None:
             place["places"] = [list(one) for one in self._ladder.places]
+            place["floor"] = self._floor
         return {**place, "done": True} if self._done else place
 
     def seek(self, position: dict[str, Any]) -> None:
@@ -89,6 +94,7 @@ class TextFile:
             return
         if self._ladder is not None:
             self._ladder = Ladder(position.get("places"))
+        self._floor = position.get("floor", 0)
         head, size = b"", -1
         try:
             with self._opened() as file:
@@ -98,6 +104,7 @@ class TextFile:
             pass
         if size >= self.offset and _hash(head) == position["mark"]:
             self._begins_with(head)
+            self._know_places()
         elif self._forgiving and size >= 0:
             self._go_back(size)
         else:
@@ -105,6 +112,15 @@ class TextFile:
                 f"{self.path} is not the file of the checkpoint: it was replaced, truncated or removed. "
                 "Put the old file back, or start over without the checkpoint"
             )
+
+    def _know_places(self) -> None:
+        """Note places before a position that has none, so that a cut soon after it does not lead to 0."""
+        if self._ladder is None or self._ladder.places or not self.offset or self.is_fixed:
+            return
+        begin = max(0, self.offset - BLOCK)
+        with self._opened() as file:
+            data = _read(file, begin, self.offset - begin)
+        self._ladder.add(data, begin, self.line - data.count(b"\n"), inside=not self.quoted)
 
     def skip(self, offset: int) -> None:
         """Skip the lines up to an offset; a compressed file cannot skip."""
@@ -148,7 +164,7 @@ class TextFile:
         self.offset += whole
         self.line += found.count(b"\n")
         self._done = self.is_fixed and not found
-        if not found and self._follows and self._is_another():
+        if not found and self._follows and not self.is_fixed and self._is_another():
             return self.take(to_end=to_end)
         return found
 
@@ -214,10 +230,17 @@ class TextFile:
         with self._opened() as file:
             if self._ladder is not None:
                 offset, line = self._ladder.go_back(size, partial(_read, file))
+                if 0 < offset < self._floor:
+                    data = _read(file, offset, min(self._floor, size) - offset)
+                    if whole := self._whole(data):
+                        data = data[:whole]
+                        self._ladder.add(data, offset, line, inside=not self.quoted)
+                        offset, line = offset + whole, line + data.count(b"\n")
             head = _read(file, 0, min(offset, _MARKED))
         what, where = ("cut back", "where it was cut") if offset else ("replaced", "from its beginning")
         warnings.warn(f"{self.path} was {what}; it is read on {where}", stacklevel=2)
         self.offset, self.line, self._mark = offset, line, None
+        self._floor = min(self._floor, offset)  # what is written after the cut is new
         self._begins_with(head)
 
     def _begins_with(self, head: bytes) -> None:
