@@ -169,8 +169,8 @@ def papers_problem() -> str | None:
 
 
 def install_papers() -> str:
-    """The command that installs the strategies of the papers."""
-    return install(f"nestream-papers=={__version__}")
+    """The command that installs the strategies of the papers, in a checkout of nestream."""
+    return install("./src/nestream_papers")
 
 
 def _require_papers(what: str) -> None:
@@ -178,8 +178,7 @@ def _require_papers(what: str) -> None:
     if problem is not None:
         raise StrategyError(
             f"{what} is part of nestream-papers, which is {problem}\n"
-            f"  hint: {install_papers()}\n"
-            "  or, in a checkout of nestream, install ./src/nestream_papers"
+            f"  hint: in a checkout of nestream {__version__}: {install_papers()}"
         )
 
 

@@ -596,6 +596,14 @@ PROBLEMS = [
         events=(("ts", 1), ("type", "A")),
     ),
     Problem(
+        "SEQ(A a, B b, b.ts - a.ts > b.user) WITHIN 1 hour",
+        "wrong-type",
+        "b.ts - a.ts > b.user",
+        "cannot compare a duration with an integer",
+        "`b.ts - a.ts` is a duration and `b.user` a number",
+        events=(("ts", datetime(2026, 1, 1)), ("type", "A"), ("user", 1)),
+    ),
+    Problem(
         "SEQ(A a, B b, b.ts - a.ts < 5) WITHIN 1 hour",
         "wrong-type",
         "b.ts - a.ts < 5",

@@ -251,11 +251,14 @@ def test_techniques_are_switched_off_by_name(events: Path) -> None:
         assert "push_in" in result.stderr
 
 
-def test_a_column_that_one_value_makes_text_is_reported_if_the_query_computes_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ["twelve", "-", "1e"])
+def test_a_column_that_one_value_makes_text_is_reported_if_the_query_computes_with_it(
+    tmp_path: Path, value: str
+) -> None:
     path = tmp_path / "payments.csv"
     rows = [f"{n},Payment,{n}.5,x{n}" for n in range(40)]
-    path.write_text("\n".join(["ts,type,amount,code", *rows, "40,Payment,twelve,7"]) + "\n")
-    told = "note: column `amount` is text, because 'twelve' is not a number"
+    path.write_text("\n".join(["ts,type,amount,code", *rows, f"40,Payment,{value},7"]) + "\n")
+    told = f"note: column `amount` is text, because '{value}' is not a number"
     for command in ("run", "why"):
         picked = ["--events", "0"] if command == "why" else []
         wrong = call(command, "(Payment p : p.amount > 5)", path, *picked)

@@ -82,3 +82,12 @@ def test_only_the_last_matches_are_held_and_all_are_counted() -> None:
     assert found.counts()["new"] == 5 * SHOWN
     shown = [row["events"][0]["number"] for row in found.rows()["new"]]
     assert shown == list(range(5 * SHOWN - 1, 4 * SHOWN - 1, -1))
+
+
+def test_a_trial_of_a_job_with_integer_times_takes_its_events() -> None:
+    operations = Operations({})
+    started = {"operation": "start", "name": "pair", "text": "SEQ(A a, B b) WITHIN 5", "lateness": 0.0}
+    assert operations.answer(started)["ok"] is True
+    events = [{"ts": 1, "type": "A"}, {"ts": 2, "type": "B"}, {"ts": 9, "type": "A"}]
+    pushed = operations.answer({"operation": "push", "events": events, "first": 0})
+    assert pushed["ok"] is True, pushed

@@ -379,6 +379,15 @@ def test_matches_of_one_moment_are_sorted_however_far_apart_their_rows_are(
     assert [tuple(match) for match in found[:4].T.tolist()] == sorted(drawn)
 
 
+@FORMS
+@pytest.mark.parametrize(("length", "parts"), [(40, 6), (256, 4), (250, 4), (2**17, 4)])
+def test_a_product_of_ranges_does_not_overflow(form: str, length: int, parts: int) -> None:
+    lows = np.zeros((parts, 1), np.int32)
+    highs = np.full((parts, 1), length, np.int32)
+    (found,) = in_form(products.combinations, form)(lows, highs)
+    assert found == min(length**parts, products.MOST)
+
+
 def test_every_kernel_is_compiled_in_advance() -> None:
     called = {kernel.__name__ for kernel, _ in warm.CALLS}
     inner = {

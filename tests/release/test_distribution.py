@@ -194,7 +194,8 @@ def test_without_the_papers_every_use_of_their_strategies_says_what_to_install(a
         "switch of a set": "every option but memory",
         "graph": "the normal form of a plan",
     }
-    hint = f"  hint: {sys.executable} -m pip install nestream-papers=={nestream.__version__}"
+    command = f"{sys.executable} -m pip install ./src/nestream_papers"
+    hint = f"  hint: in a checkout of nestream {nestream.__version__}: {command}"
     assert {name: said.splitlines()[:2] for name, said in alone["errors"].items()} == {
         name: [f"StrategyError: {what} is part of nestream-papers, which is not installed", hint]
         for name, what in named.items()
@@ -227,5 +228,6 @@ def test_without_the_papers_everything_else_works(alone: dict[str, Any]) -> None
 def test_doctor_reports_that_the_papers_are_missing(alone: dict[str, Any]) -> None:
     assert alone["doctor"]["ok"]
     [found] = [each for each in alone["doctor"]["findings"] if each["name"] == "papers"]
-    assert (found["state"], found["found"]) == ("missing", "nestream-papers is not installed")
-    assert found["command"].endswith(f"nestream-papers=={nestream.__version__}")
+    said = "nestream-papers is not installed; a checkout of nestream has it"
+    assert (found["state"], found["found"]) == ("missing", said)
+    assert found["command"].endswith("-m pip install ./src/nestream_papers")

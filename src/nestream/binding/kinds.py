@@ -96,8 +96,10 @@ def clock_hint(left: tuple[Expression, Kind], right: tuple[Expression, Kind]) ->
     if kinds == {Kind.TIMESTAMP, Kind.ZONED}:
         return "one side has a time zone and the other has none: convert one of them"
     if Kind.DURATION in kinds and (left[1].is_number or right[1].is_number):
-        number = left[0] if left[1].is_number else right[0]
+        number, duration = (left[0], right[0]) if left[1].is_number else (right[0], left[0])
         if isinstance(number, Literal):
             return f"a duration needs a unit: write `{print_expression(number)} s`"
-        return "the time column holds integers: write the duration as a number in its unit"
+        if isinstance(duration, Literal):
+            return "the time column holds integers: write the duration as a number in its unit"
+        return f"`{print_expression(duration)}` is a duration and `{print_expression(number)}` a number"
     return None

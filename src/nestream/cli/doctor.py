@@ -138,7 +138,8 @@ def _papers() -> Finding:
     problem, purpose = papers_problem(), "the strategies and switches of the papers"
     if problem is None:
         return Finding("papers", State.OK, f"nestream-papers {nestream.__version__}", purpose)
-    return Finding("papers", State.MISSING, f"nestream-papers is {problem}", purpose, install_papers())
+    said = f"nestream-papers is {problem}; a checkout of nestream has it"
+    return Finding("papers", State.MISSING, said, purpose, install_papers())
 
 
 def _java() -> Finding:

@@ -17,7 +17,7 @@ LOOKED_THROUGH = 100_000
 """In how many of the first events values are looked for that make a column text."""
 MOSTLY = 20
 """How many distinct numbers a column has for each other value, to be a column of numbers by intent."""
-NUMBER = r"^[+-]?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+NUMBER = r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def load_events(

@@ -313,9 +313,9 @@ class Matching(Matchable, ABC):
         "time", "key+time" or "single"), the number of `partitions`, and the `slice_length` of time slices:
         a duration such as "1 day", a timedelta, or a number in the unit of the time column.
 
-        If a batch may have a key with too many events for one task, its first rows are sampled for the
-        choice, unless `statistics` is False. A strategy that uses statistics is planned from the first events
-        of each partition, or from a `sample` of events in this process.
+        If a batch may have a key with too many events for one task, or is split by key and time, its first
+        rows are sampled for the choice, unless `statistics` is False. A strategy that uses statistics is
+        planned from the first events of each partition, or from a `sample` of events in this process.
 
         A streaming DataFrame needs a watermark on its time column and returns a streaming DataFrame. It is
         split by key or not at all, and `partitions` is the number of key buckets.

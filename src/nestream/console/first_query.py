@@ -53,10 +53,11 @@ def _shared(
     found = []
     for name in names:
         values = [[event[name] for event in side if event.get(name) is not None] for side in sides]
-        together = [value for side in values for value in side]
-        if all(values) and all(isinstance(value, str | int) for value in together):
+        together = [value for side in values[: 1 + (sides[0] != sides[1])] for value in side]
+        is_key = all(isinstance(value, str | int) and not isinstance(value, bool) for value in together)
+        if all(values) and is_key:
             if name == entity:
                 return name
-            if len(set(together)) < len(together):
+            if 1 < len(set(together)) < len(together):
                 found.append(name)
     return found[0] if found else None

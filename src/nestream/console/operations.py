@@ -281,7 +281,8 @@ class Operations:
         if request.get("deployed"):
             with suppress(nestream.QueryError):  # a rule that is not a query finds nothing
                 members[DEPLOYED] = nestream.query(request["deployed"])
-        lateness = timedelta(seconds=float(request.get("lateness", 0)))
+        seconds = float(request.get("lateness", 0))
+        lateness: Any = timedelta(seconds=seconds) if seconds else 0  # 0 is for integer times as well
         counted: dict[str, Any] = {"late": lambda _: None, "dead_letter": lambda *_: None}
         chosen = nestream.queries({**makers_of(request, query), **members})
         self.stream = chosen.stream(time=time, type=type, lateness=lateness, **counted)

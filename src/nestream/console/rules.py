@@ -209,10 +209,11 @@ class JobRules:
     def _change(self, what: str, changes: Any) -> RuleSet:
         with self._lock:  # a worker has checked the rules, because their text is untrusted and may take long
             made = self._opened().change(what, changes, lambda *_: None)
-        if (
-            self._is_topic
-        ):  # the next reading may take long, and pages should not show the old text until then
-            self._take(self._read_topic())
+        if self._is_topic:
+            # The next reading may take long, and pages should not show the old text until then. The change is
+            # made whether or not this succeeds.
+            with suppress(RulesError):
+                self._take(self._read_topic())
         return made
 
     def close(self) -> None:

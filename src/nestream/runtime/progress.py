@@ -40,9 +40,10 @@ class Progress:
         """The beginning of a stream."""
         datatype = run.schema.columns[run.schema.time]
         if isinstance(lateness, int) and lateness and pa.types.is_temporal(datatype):
+            unit = "days" if pa.types.is_date(datatype) else "seconds"
             raise LengthError(
                 f"the lateness is {lateness}, without a unit, and the time column holds {datatype}\n"
-                f'  hint: write "{lateness} seconds"'
+                f'  hint: write "{lateness} {unit}"'
             )
         return cls(run, in_resolution(lateness, "lateness", run.schema))
 

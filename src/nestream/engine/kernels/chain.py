@@ -177,7 +177,7 @@ def count_through(
             here = columns[0, i] if step == level else at[step] - 1
             first = first_in_window(start, lowest[here], end[here], reach[i])
             if step - 1 == stop:
-                total += end[here] - first
+                total += int(end[here]) - int(first)
             else:
                 step -= 1
                 until[step] = end[here]

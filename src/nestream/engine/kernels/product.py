@@ -42,7 +42,8 @@ def combinations(lows: Any, highs: Any) -> Any:
     for i in range(lows.shape[1]):
         product = 1
         for part in range(lows.shape[0]):
-            product *= max(highs[part, i] - lows[part, i], 0)
+            # interpreted, the product of NumPy integers of 32 bits would overflow
+            product *= max(int(highs[part, i]) - int(lows[part, i]), 0)
             if product == 0:
                 break
             if product > MOST:

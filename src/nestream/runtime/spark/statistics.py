@@ -73,7 +73,7 @@ class Sample:
     share: float
     rows: int
     span: int = 0
-    """The time from the first to the last of the rows."""
+    """About the time from the first to the last of the relevant rows."""
 
 
 def planned(
@@ -89,7 +89,7 @@ def planned(
     length = None if slice_length is None else _in_times(slice_length, compiled.schema)
     plan = choose(compiled.scope, wanted, length)
     sliced = possible(compiled.scope, length).get("key+time")
-    tasks = partitions or int(df.sparkSession.conf.get(TASKS) or 200)
+    tasks = partitions or _tasks(df)
     if plan.kind == "key+time" and length is None and statistics:
         estimate = estimated(df.select(*map(named, compiled.read)))
         if estimate.costly is None and (estimate.size or 0) > _SMALL:
@@ -123,6 +123,12 @@ def _lengthened(plan: Partitioning, sample: Sample, tasks: int) -> Partitioning:
     return replace(plan, length=max(plan.length, sample.span // (_SLICES_A_TASK * tasks)))
 
 
+def _tasks(df: DataFrame) -> int:
+    """The number of tasks after a shuffle, by the settings of the session; on some platforms it is `auto`."""
+    text = df.sparkSession.conf.get(TASKS) or ""
+    return int(text) if text.isdigit() and int(text) else 200
+
+
 def _in_times(slice_length: Length, schema: Schema) -> int:
     """The length of a time slice in the resolution of the times."""
     length = length_of_time(slice_length, "slice_length")
@@ -147,7 +153,8 @@ def sampled(df: DataFrame, compiled: Compiled, plan: Partitioning) -> Sample:
     assert plan.key is not None
     matters = F.coalesce(relevant_events(compiled.scope, compiled.schema, plan), F.lit(False))
     key = attribute_of(compiled.schema.column(plan.key), plan.key).cast("string")
-    looked = df.select(F.when(matters, key).alias("key"), as_integer(df, compiled.schema.time).alias("time"))
+    time = F.when(matters, as_integer(df, compiled.schema.time))
+    looked = df.select(F.when(matters, key).alias("key"), time.alias("time"))
     counts = looked.mapInArrow(shipped(_counted), _COLUMNS).groupBy("key")
     sums = [F.sum(name).alias(name) for name in ("found", "rows")]
     times = [F.min("first").alias("first"), F.max("last").alias("last")]
@@ -175,8 +182,9 @@ def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = {"key": counted.field("values"), "found": counted.field("counts")}
         none = {name: pa.nulls(len(counted), pa.int64()) for name in ("rows", "first", "last")}
         yield pa.RecordBatch.from_pydict({**found, **none}, _COUNTED)
-        times = pc.min_max(table.column("time")).as_py()
-        about = {"key": None, "found": 0, "rows": rows, "first": times["min"], "last": times["max"]}
+        # Not the first and the last: one event with a wrong time would make every slice too long.
+        first, last = pc.quantile(table.column("time"), [0.01, 0.99], interpolation="nearest").to_pylist()
+        about = {"key": None, "found": 0, "rows": rows, "first": first, "last": last}
         yield pa.RecordBatch.from_pylist([about], _COUNTED)
 
 
