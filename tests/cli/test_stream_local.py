@@ -151,7 +151,6 @@ def test_a_folder_of_rules_tells_the_rule_of_each_match(tmp_path: Path) -> None:
         (["--local", "--master", "local[1]", "--from", "events.jsonl"], "leave it out with --local"),
         (["--local", "--from", "events.jsonl", "--to", "out.csv"], "cannot hold csv that grows"),
         (["--local", "--from", "events.jsonl", "--watermark", "soon"], "--watermark"),
-        (["--local", "--from", "events.jsonl", "--watermark", "10"], 'write "10 seconds"'),
         (
             ["--local", "--from", "numbered.jsonl", "--watermark", "10 s"],
             "as a number in the unit of the column",

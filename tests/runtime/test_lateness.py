@@ -64,12 +64,6 @@ def test_a_lateness_that_is_no_length_of_time_is_refused_at_once(wrong: Any, man
         stream_of("A a", many, lateness=wrong)
 
 
-def test_a_lateness_without_a_unit_is_refused_where_times_are_timestamps(many: bool) -> None:
-    stream = stream_of("SEQ(A a, B b) WITHIN 1 hour", many, lateness=10)
-    with pytest.raises(ValueError, match=r'the lateness is 10, without a unit(.|\n)*write "10 seconds"'):
-        stream.push_batch([{"ts": START, "type": "A"}])
-
-
 @pytest.mark.parametrize("longest", [timedelta.max, "292000 years", "15000000 weeks"])
 def test_the_longest_lateness_waits_for_ever(longest: Any) -> None:
     if longest == "292000 years":

@@ -204,11 +204,15 @@ def test_without_lateness_events_with_equal_times_are_not_late() -> None:
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_lateness_means_the_same_in_every_resolution(unit: str) -> None:
+@pytest.mark.parametrize("lateness", ["duration", "number"])
+def test_lateness_means_the_same_in_every_resolution(unit: str, lateness: str) -> None:
     per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     moments = pa.array([ts * per_second for ts in (0, 10, 6, 4, 30)], pa.timestamp(unit))
     table = pa.table({"ts": moments, "type": list("ABBBZ")})
-    stream = start("SEQ(A a, B b) WITHIN 1 hour", lateness=timedelta(seconds=5))
+    stream = start(
+        "SEQ(A a, B b) WITHIN 1 hour",
+        lateness=timedelta(seconds=5) if lateness == "duration" else 5 * per_second,
+    )
     found = stream.push_batch(table).num_rows + stream.finish_batch().num_rows
     assert (found, stream.late_count) == (2, 1)
 

@@ -240,7 +240,7 @@ class Matching(Matchable, ABC):
         query set has the name of its query.
 
         Events may arrive out of order by up to `lateness`: a duration such as "5 s", a timedelta, or a number
-        if times are integers. `late` is called with events that are later than that, and
+        in the unit of the time column. `late` is called with events that are later than that, and
         `dead_letter` with events that have no time or type, or whose values do not fit. Both are counted;
         without a handler, the first one issues a warning.
 

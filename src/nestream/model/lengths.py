@@ -26,7 +26,7 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 class LengthError(ValueError):
-    """A duration where times are integers, or a number where they are timestamps."""
+    """A duration where times are integers."""
 
 
 def length_of_time(given: object, what: str) -> int | Duration:

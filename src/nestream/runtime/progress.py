@@ -13,7 +13,7 @@ import pyarrow as pa
 from nestream.engine.matcher import END
 from nestream.engine.retention import LEAST
 from nestream.model.columns import computable, with_columns
-from nestream.model.lengths import LengthError, in_resolution
+from nestream.model.lengths import in_resolution
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
@@ -38,13 +38,6 @@ class Progress:
     @classmethod
     def of(cls, run: AnyRun, lateness: int | Duration) -> Progress:
         """The beginning of a stream."""
-        datatype = run.schema.columns[run.schema.time]
-        if isinstance(lateness, int) and lateness and pa.types.is_temporal(datatype):
-            unit = "days" if pa.types.is_date(datatype) else "seconds"
-            raise LengthError(
-                f"the lateness is {lateness}, without a unit, and the time column holds {datatype}\n"
-                f'  hint: write "{lateness} {unit}"'
-            )
         return cls(run, in_resolution(lateness, "lateness", run.schema))
 
     # -- events --------------------------------------------------------------------------------------------
