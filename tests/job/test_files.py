@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import time as clock
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from nestream.source import Source, SourceError, as_beginning, open_source
-from nestream.source.files import Files, _state
+from nestream.source.files import WEEK, Files, _state
+from nestream.source.text_file import TextFile
 
 
 def line(n: int, **more: Any) -> str:
@@ -101,6 +103,29 @@ def test_a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one(tmp_path
         warnings.simplefilter("always")
         await_times(source, [2, 3, 4])
     assert "was replaced" in str(told[0].message)
+
+
+@pytest.mark.parametrize("last", [line(2), line(2).rstrip()])
+def test_what_is_written_between_the_last_read_and_a_rotation_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(line(1))
+    source = open_source(str(path))
+    await_times(source, [1])
+    is_another = TextFile._is_another
+
+    def rotated_before(file: TextFile) -> Any:
+        monkeypatch.undo()
+        append(path, last)
+        os.replace(path, tmp_path / "events.jsonl.1")
+        path.write_text(line(3))
+        return is_another(file)
+
+    monkeypatch.setattr(TextFile, "_is_another", rotated_before)
+    os.utime(path)
+    with pytest.warns(UserWarning, match="was replaced"):
+        await_times(source, [2, 3])
 
 
 @pytest.mark.parametrize("rest", ["", '{"ts": 3, "ty', line(7) + line(8), line(7, note="long" * 2000)])
@@ -201,7 +226,7 @@ def test_a_forgiving_source_reads_a_file_that_was_replaced_since_its_position(
 
 
 def test_files_of_a_folder_that_are_gone_are_forgotten_on_request(tmp_path: Path) -> None:
-    source = open_source(str(tmp_path), forgets=True)
+    source = open_source(str(tmp_path), keeps=0.0)
     for number in range(30):
         (tmp_path / f"part-{number}.jsonl").write_text(line(number, note="long" * 400))
         if number >= 3:
@@ -240,6 +265,99 @@ def test_files_that_are_away_for_a_moment_are_not_read_twice(tmp_path: Path) -> 
     append(place / "b" / "part.jsonl", line(2))
     await_times(source, [2])
     assert read_on(source) == []
+
+
+@pytest.mark.parametrize("name", ["part.jsonl", "part.csv", "part.parquet", "part.jsonl.gz"])
+def test_a_file_that_is_away_at_a_restart_is_continued_when_it_comes_back(tmp_path: Path, name: str) -> None:
+    place, away = tmp_path / "events", tmp_path / "away"
+    place.mkdir()
+    write_times(place / name, [1, 2])
+    (place / "other.jsonl").write_text(line(3))
+    source = open_source(str(place))
+    assert sorted(read_all(source)[0]) == [1, 2, 3]
+    position = json.loads(json.dumps(source.position()))
+    (place / name).rename(away)
+    for _ in range(2):
+        later = open_source(str(place))
+        later.seek(position)
+        assert read_on(later) == []
+        position = json.loads(json.dumps(later.position()))
+    away.rename(place / name)
+    assert read_on(later) == []
+    if name == "part.jsonl":
+        append(place / name, line(4))
+        await_times(later, [4])
+
+
+def test_the_position_in_a_file_that_is_gone_is_kept_for_a_week(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / "part-0.jsonl", tmp_path / "part-1.jsonl"]
+    for path in paths:
+        path.write_text(line(1))
+    source = open_source(str(tmp_path))
+    assert read_all(source)[0] == [1, 1]
+    paths[0].unlink()
+    assert read_on(source) == []
+    position = source.position()
+    assert len(position["files"]) == 2
+    begin = clock.time()
+    for days, kept in ((6, 2), (8, 1)):
+        monkeypatch.setattr(clock, "time", lambda days=days: begin + days * WEEK / 7)
+        later = open_source(str(tmp_path))
+        later.seek(position)
+        assert read_on(later) == []
+        assert len(later.position()["files"]) == kept
+
+
+def write_times(path: Path, times: list[int]) -> None:
+    """Write a file of events of any format."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({"ts": times, "type": ["A"] * len(times)}), path)
+    elif path.suffix == ".csv":
+        path.write_text("ts,type\n" + "".join(f"{time},A\n" for time in times))
+    else:
+        text = "".join(map(line, times)).encode()
+        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+
+
+@pytest.mark.parametrize("name", ["part.jsonl", "part.csv"])
+@pytest.mark.parametrize("times", [[7], [7, 8, 9], list(range(50, 250))])
+def test_a_file_of_a_folder_that_is_written_anew_is_read_from_its_beginning(
+    tmp_path: Path, name: str, times: list[int]
+) -> None:
+    write_times(tmp_path / name, [1, 2, 3])
+    source = open_source(str(tmp_path))
+    await_times(source, [1, 2, 3])
+    assert read_on(source) == []
+    write_times(tmp_path / name, times)
+    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+        await_times(source, times)
+    later = open_source(str(tmp_path))
+    later.seek(source.position())
+    assert read_on(later) == []
+
+
+@pytest.mark.parametrize("name", ["part.parquet", "part.jsonl.gz"])
+def test_a_file_that_cannot_grow_and_changes_is_not_read_again_and_said_so(tmp_path: Path, name: str) -> None:
+    write_times(tmp_path / name, [1, 2])
+    source = open_source(str(tmp_path))
+    await_times(source, [1, 2])
+    assert read_on(source) == []
+    write_times(tmp_path / name, [1, 2, 3])
+    with pytest.warns(UserWarning, match="changed after it was read, and is not read again"):
+        assert read_on(source) == []
+
+
+def test_a_parquet_file_that_was_incomplete_is_read_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "part.parquet"
+    path.write_bytes(b"PAR1 and no more")
+    os.utime(path, (0, 0))
+    source = open_source(str(tmp_path))
+    times, dead = read_all(source)
+    assert (times, len(dead)) == ([], 1)
+    write_times(path, [1, 2])
+    await_times(source, [1, 2])
 
 
 def test_only_a_file_that_does_not_exist_counts_as_gone(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Follows the places of a job: each look returns the new rows, read as a stream would read them.
 
 Nothing is left out, whatever the place is: files of any format, a growing file, a Kafka topic. Nothing is
-returned twice either, except a few rows before the cut when a growing file is cut back and, with `forgets`,
+returned twice either, except a few rows before the cut when a growing file is cut back and, with `keeps=0`,
 the rows of a file that was gone and comes back. A look that fails returns what it read before, and
 the next one continues after that.
 """

@@ -66,13 +66,13 @@ class Watch:
         """Follow the places of the job that are not followed yet."""
         about = job.about
         if about.events is not None and "events" not in self._parts:
-            how: dict[str, Any] = {"format": about.format, "schemas": about.schemas, "forgets": True}
+            how: dict[str, Any] = {"format": about.format, "schemas": about.schemas, "keeps": 0.0}
             self._parts["events"] = Follower(about.events, about.time, about.type, newest=True, **how)
         is_new = about.matches is not None and "matches" not in self._parts
         if about.matches is not None and is_new:
-            self._parts["matches"] = Follower(about.matches, "match_end", None, forgets=True)
+            self._parts["matches"] = Follower(about.matches, "match_end", None, keeps=0.0)
         if about.late is not None and "late" not in self._parts:
-            self._parts["late"] = Follower(about.late, about.time, about.type, newest=True, forgets=True)
+            self._parts["late"] = Follower(about.late, about.time, about.type, newest=True, keeps=0.0)
         if about.matches is not None and is_new:
             given = about.title, about.matches, lambda: self.only, self.about_rule, about.folder
             self.senders = [Sender(hook, *given) for hook in about.webhooks]

@@ -21,6 +21,8 @@ _SHARE = 10
 """Checking takes at most this fraction of the time."""
 NEWEST = 16 << 20
 """The number of bytes read from existing files, if only the newest are wanted."""
+WEEK = 7 * 24 * 3600.0
+"""How many seconds the position in a file of a folder is kept after the file is gone."""
 _WILD = frozenset("*?[")
 
 
@@ -30,9 +32,9 @@ class Files:
     With `once`, the source ends when all existing data was read. With `whole`, a last line without a line end
     counts, because nobody will complete it. With `newest`, only the last megabytes of existing data are read:
     whole files, or the end of a single text file. With `forgiving`, a position in a text file that was
-    replaced or cut back since is no error. With `forgets`, a file of a folder is forgotten when it is gone:
-    what is held grows only with the files that exist, by less than a kilobyte each, but a file that comes
-    back is read again. Without it, each file is read once even if it is away for a moment.
+    replaced or cut back since is no error. The position in a file of a folder is kept for `keeps` seconds
+    after the file is gone, across restarts too: if it comes back, it is continued. What is held grows with
+    the files that exist or are gone for less, by less than a kilobyte each.
     """
 
     repeatable = True
@@ -49,10 +51,10 @@ class Files:
         moments: Collection[str] | None = None,
         newest: bool = False,
         forgiving: bool = False,
-        forgets: bool = False,
+        keeps: float = WEEK,
     ) -> None:
         self.where = place
-        self._forgiving, self._forgets = forgiving, forgets
+        self._forgiving, self._keeps = forgiving, keeps
         self._format, self._once, self._whole = format, once, whole
         self._alone = not os.path.isdir(place) and not is_pattern(place)
         if self._alone:
@@ -64,6 +66,8 @@ class Files:
         self._queue: list[str] = []
         self._changed: dict[str, tuple[int, int]] = {}
         """The sizes and modification times of the files of the queue."""
+        self._gone: dict[str, float] = {}
+        """Since when files with a position are gone."""
         self._idle = POLL
         self._looked = 0.0
         self._ended = False
@@ -100,6 +104,9 @@ class Files:
             part = self._parts.get(path)
             if part is None:
                 part = self._parts[path] = self._part(path)
+            elif path in self._seen:
+                del self._seen[path]
+                part.changed()
             try:
                 found = part.read(to_end=self._whole)
             except FileNotFoundError:
@@ -119,7 +126,7 @@ class Files:
         """List the files that are new or have changed."""
         begin = clock.monotonic()
         listed = {path: found for path in self._paths() if (found := _state(path)) is not None}
-        if self._forgets:
+        if not self._alone and listed:  # if all are gone, the folder may be out of reach
             self._forget(listed)
         self._changed = {path: found for path, found in listed.items() if self._seen.get(path) != found}
         self._queue = sorted(self._changed, key=lambda path: (self._changed[path][1], path))
@@ -129,13 +136,15 @@ class Files:
         self._idle = max(POLL, _SHARE * (self._looked - begin))
 
     def _forget(self, listed: Collection[str]) -> None:
-        """Forget the files of a folder that are gone, unless all are: then the folder may be out of reach."""
-        if self._alone or not listed:
-            return
-        for path in [path for path in self._seen if path not in listed]:
-            del self._seen[path]
-        for path in [path for path in self._parts if path not in listed]:
-            self._parts.pop(path).close()
+        """Forget the files that are gone for long enough."""
+        now = clock.time()
+        known = self._parts.keys() | self._seen.keys()
+        self._gone = {path: self._gone.get(path, now) for path in known.difference(listed)}
+        for path in [path for path, since in self._gone.items() if now - since >= self._keeps]:
+            del self._gone[path]
+            self._seen.pop(path, None)
+            if (part := self._parts.pop(path, None)) is not None:
+                part.close()
 
     def _part(self, path: str) -> Part:
         return part_of(
@@ -173,14 +182,13 @@ class Files:
     def position(self) -> Position:
         """The position in each file."""
         files = {path: part.position() for path, part in self._parts.items()}
-        return {"files": files, "columns": self._columns.position()}
+        return {"files": files, "columns": self._columns.position(), "gone": dict(self._gone)}
 
     def seek(self, position: Position) -> None:
         """Continue in each file."""
         self._columns.seek(position["columns"])
+        self._gone = dict(position.get("gone", {}))
         for path, place in position["files"].items():
-            if not self._alone and not os.path.exists(path):  # read and cleared away
-                continue
             part = self._parts[path] = self._part(path)
             part.seek(place)
 

@@ -18,7 +18,7 @@ from nestream.source.json_events import JsonEvents
 from nestream.source.protocol import Batch, Position
 from nestream.source.reader import READERS
 from nestream.source.saved_types import saved_types, types_of
-from nestream.source.text_file import TextFile
+from nestream.source.text_file import TextFile, warn_of_change
 
 UNFINISHED = 5.0
 """For how many seconds after its last change an unreadable file may still be incomplete."""
@@ -52,6 +52,10 @@ class Part(Protocol):
 
     def read(self, *, to_end: bool) -> Batch | None:
         """Return more of its events; None if there is nothing new."""
+        ...
+
+    def changed(self) -> None:
+        """Take note that the file changed after it had nothing more."""
         ...
 
     def position(self) -> Position:
@@ -98,6 +102,9 @@ class JsonPart:
             return None
         first = self._text.line - data.count(b"\n")  # known only now: the file may have been replaced
         return self._columns.json.batch(self._text.path, data.split(b"\n"), first)
+
+    def changed(self) -> None:
+        self._text.warn_of_change()
 
     def position(self) -> Position:
         return self._text.position()
@@ -152,6 +159,9 @@ class CsvPart:
             if not pa.types.is_null(field.type) and events.num_rows:
                 columns.csv.setdefault(field.name, field.type)
         return Batch(events, letters.letters)
+
+    def changed(self) -> None:
+        self._text.warn_of_change()
 
     def position(self) -> Position:
         return {**self._text.position(), "header": self._header.decode("latin-1")}
@@ -222,6 +232,12 @@ class WholePart:
             self._batches = iter(())
             self._dead = [DeadLetter(self._path, 0, str(problem), "")]
         return True
+
+    def changed(self) -> None:
+        if self._done and self._rows:
+            warn_of_change(self._path)
+        else:  # it was incomplete
+            self._done = False
 
     def position(self) -> Position:
         return {"rows": self._rows, "done": self._done}

@@ -9,7 +9,7 @@ from typing import Any
 from nestream.model.formats import SUFFIXES, Format
 from nestream.model.kafka import is_kafka
 from nestream.source.errors import SourceError
-from nestream.source.files import Files, is_pattern
+from nestream.source.files import WEEK, Files, is_pattern
 from nestream.source.formats import known_format, listed_formats, suffix_of
 from nestream.source.json_events import JsonEvents
 from nestream.source.pipe import Listener, Pipe
@@ -28,7 +28,7 @@ def open_source(
     moments: Collection[str] | None = None,
     newest: bool = False,
     forgiving: bool = False,
-    forgets: bool = False,
+    keeps: float = WEEK,
 ) -> Source:
     """The events of a place, as they arrive.
 
@@ -37,8 +37,8 @@ def open_source(
     ever arrive. `moments` are the attributes whose text may be a time; by default all. With `newest`, only
     the last part of existing data is read, and then what arrives. With `type=None`, rows need no type. With
     `forgiving`, a source that seeks a position in a text file that was replaced since reads the new file, and
-    one that was cut back it continues where it was cut; otherwise it refuses the position. With
-    `forgets`, files of a folder that are gone are forgotten, and read again if they come back.
+    one that was cut back it continues where it was cut; otherwise it refuses the position. The
+    position in a file of a folder is kept for `keeps` seconds after the file is gone.
     """
     if time == type:
         raise SourceError(f"time and type cannot both be column {time!r}. Name two columns")
@@ -64,7 +64,7 @@ def open_source(
             f"cannot tell the format of {place} by its suffix: it is none of {', '.join(SUFFIXES)}. "
             f"Rename it, or name the format: {listed_formats()}"
         )
-    how: dict[str, Any] = {"moments": moments, "newest": newest, "forgiving": forgiving, "forgets": forgets}
+    how: dict[str, Any] = {"moments": moments, "newest": newest, "forgiving": forgiving, "keeps": keeps}
     return Files(place, time, type, format=chosen, once=once, whole=whole, **how)
 
 

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum, auto
 from functools import partial
 from typing import IO, Any
 
@@ -25,14 +26,25 @@ _MARKED = 1024
 _IN_MEMORY = 1 << 26
 
 
+class Another(Enum):
+    """Another file under the name of a followed one."""
+
+    OPEN = auto()
+    """It is the file that is read now."""
+    PENDING = auto()
+    """The one before must be read to its end first: its last line is whole, because nobody completes it."""
+
+
 class TextFile:
     """The lines of a file that were not read before.
 
     With `quoted`, a line ends only outside of quotes, like a CSV record. A followed file stays open, so that
     it is read to its end when a new one takes its name. One that was cut back is continued where it was cut,
-    or a little before, so that no line is lost. A compressed file does not grow. With `forgiving`, a position
-    in a file that was replaced or cut back since is no error: the file is read as if it had been followed. If
-    that position has a floor, lines before the floor are not read again unless the file was replaced.
+    or a little before, so that no line is lost. Other files are closed in between: one that begins otherwise
+    when it is opened again, or is shorter, is a new file. A compressed file does not grow. With `forgiving`,
+    a position in a file that was replaced or cut back since is no error: the file is read as if it had been
+    followed. If that position has a floor, lines before the floor are not read again unless the file was
+    replaced.
     """
 
     __slots__ = (
@@ -95,6 +107,9 @@ class TextFile:
         if self._ladder is not None:
             self._ladder = Ladder(position.get("places"))
         self._floor = position.get("floor", 0)
+        if not self._follows and not os.path.exists(self.path):  # checked when it comes back
+            self._mark = position["mark"]
+            return
         head, size = b"", -1
         try:
             with self._opened() as file:
@@ -141,7 +156,10 @@ class TextFile:
         """The next whole lines; with `to_end`, also a last one without a line end."""
         if self._done:
             return b""
+        was_closed = self._file is None
         with self._opened() as file:
+            if was_closed and not self._follows:
+                self._check_beginning(file)
             size = BLOCK
             while True:
                 data = _read(file, self.offset, size)
@@ -164,9 +182,23 @@ class TextFile:
         self.offset += whole
         self.line += found.count(b"\n")
         self._done = self.is_fixed and not found
-        if not found and self._follows and not self.is_fixed and self._is_another():
-            return self.take(to_end=to_end)
+        if not found and self._follows and not self.is_fixed and (there := self._is_another()):
+            return self.take(to_end=to_end or there is Another.PENDING)
         return found
+
+    def _check_beginning(self, file: IO[bytes]) -> None:
+        """Begin again if a file that was closed in between is another one now."""
+        head = _read(file, 0, min(self.offset, _MARKED))
+        if file.seek(0, os.SEEK_END) < self.offset or _hash(head) != (self._mark or _hash(self._head)):
+            self._begin_again(b"", 0, 1)
+        else:
+            self._mark = None
+            self._begins_with(head)
+
+    def warn_of_change(self) -> None:
+        """Warn if the file cannot grow, was read to its end and has changed since."""
+        if self._done:
+            warn_of_change(self.path)
 
     def _is_rewritten(self, file: IO[bytes]) -> bool:
         """Whether a followed file was cut back and has grown again since."""
@@ -207,22 +239,27 @@ class TextFile:
         except (pa.ArrowException, EOFError, OSError) as error:
             raise SourceError(f"{self.path} is damaged: {error}. Write it again") from error
 
-    def _is_another(self) -> bool:
-        """Whether there is a new file of the same name, or the file was cut back; it is then read on."""
+    def _is_another(self) -> Another | None:
+        """Whether there is a new file of the same name, or the file was cut back; if so, go to it.
+
+        A new file is pending as long as the old one has bytes that were written after the last read.
+        """
         assert self._file is not None
         try:
             there = os.stat(self.path)
         except OSError:  # the new one does not exist yet
-            return False
+            return None
         held = os.fstat(self._file.fileno())
         if (held.st_dev, held.st_ino) != (there.st_dev, there.st_ino):
+            if held.st_size > self.offset:
+                return Another.PENDING
             self.close()
             self._go_back(0)
         elif there.st_size < self.offset:
             self._go_back(there.st_size)
         else:
-            return False
-        return True
+            return None
+        return Another.OPEN
 
     def _go_back(self, size: int) -> None:
         """Continue after the last line that was read and is still there, given the size; 0 for a new file."""
@@ -237,6 +274,10 @@ class TextFile:
                         self._ladder.add(data, offset, line, inside=not self.quoted)
                         offset, line = offset + whole, line + data.count(b"\n")
             head = _read(file, 0, min(offset, _MARKED))
+        self._begin_again(head, offset, line)
+
+    def _begin_again(self, head: bytes, offset: int, line: int) -> None:
+        """Continue at an earlier line, or in a new file at its first one, and warn of it."""
         what, where = ("cut back", "where it was cut") if offset else ("replaced", "from its beginning")
         warnings.warn(f"{self.path} was {what}; it is read on {where}", stacklevel=2)
         self.offset, self.line, self._mark = offset, line, None
@@ -248,6 +289,14 @@ class TextFile:
         self._head = head
         if len(head) == _MARKED:
             self._head, self._mark = b"", _hash(head)
+
+
+def warn_of_change(path: str) -> None:
+    """Warn that a file changed after it was read as a whole."""
+    warnings.warn(
+        f"{path} changed after it was read, and is not read again. Write new events to a new file",
+        stacklevel=2,
+    )
 
 
 def _read(file: IO[bytes], offset: int, size: int) -> bytes:
