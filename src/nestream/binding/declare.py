@@ -144,13 +144,14 @@ class _Declaring:
 
     def check_step(self, primitive: Primitive, scope: Scope | None) -> None:
         """Report NEXT or DIRECTLY without an event before it, and a type that may be the word itself."""
-        in_sequence = scope is not None and isinstance(scope.pattern, Composite)
-        in_sequence = in_sequence and scope.pattern.operator is Operator.SEQ  # type: ignore[union-attr]
-        follows = in_sequence and any(not _is_negative(item) for item in scope.items)  # type: ignore[union-attr]
+        pattern = None if scope is None else scope.pattern
+        in_sequence = isinstance(pattern, Composite) and pattern.operator is Operator.SEQ
+        before = [] if scope is None or not in_sequence else scope.items
+        follows = any(not _is_negative(item) for item in before)
         word = primitive.types[0].upper()
         if primitive.step is not Step.ANY and not follows:
             hint = f"write it in a SEQ, after a positive component: `SEQ(A a, {primitive.step} B b)`"
-            if in_sequence and any(isinstance(item, Scope) and item.group for item in scope.items):  # type: ignore[union-attr]
+            if any(isinstance(item, Scope) and item.group for item in before):
                 hint = f"put an event before the group: `SEQ(A a, A+ more, {primitive.step} B b)`"
             self.diagnostics.append(
                 Diagnostic(

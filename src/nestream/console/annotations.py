@@ -41,7 +41,7 @@ class Annotations:
         if self.damaged:
             said.append(f"{_lines(self.damaged)} of {FILE} cannot be read, and the others count")
         if self.left_out:
-            said.append(f"{_lines(self.left_out)} of {FILE} are beyond the {MOST_MATCHES:,} matches held")
+            said.append(f"{_lines(self.left_out)} of {FILE} left out: {MOST_MATCHES:,} matches are held")
         return "; ".join(said) or None
 
     def look(self) -> dict[str, dict[str, Any]]:

@@ -151,9 +151,8 @@ def _every_column(moments: list[Moment], instruments: bool) -> bool:
 
 def write_in_process(job: Job, speed: float, stop: Stop, duration: float | None) -> None:
     """`write_events` as the main function of a process, which ends with its parent."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the terminal signals all processes; the parent ends this one
+    # The terminal signals all processes; the parent ends this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     write_events(job, speed, _OrOrphaned(stop), duration)
 
 

@@ -8,8 +8,8 @@ are missing after it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 BEFORE = 256
 """How many bytes before a place are hashed."""
@@ -31,8 +31,8 @@ class Ladder:
 
     __slots__ = ("places",)
 
-    def __init__(self, places: list[list[int | str]] | None = None) -> None:
-        self.places = [Place(*place) for place in places or ()]  # type: ignore[arg-type]  # plain JSON
+    def __init__(self, places: Iterable[Iterable[Any]] | None = None) -> None:
+        self.places = [Place(*place) for place in places or ()]
 
     def add(self, data: bytes, offset: int, line: int, *, inside: bool) -> None:
         """Note whole lines that were read at an offset; with `inside`, also places among them."""

@@ -46,14 +46,7 @@ def explain_dataframe(
     }
     if df.isStreaming:
         return _stream(df, compiled, partition_by, partitions, slice_length) | read
-    plan = planned(
-        df,
-        compiled,
-        wanted=partition_by,
-        partitions=partitions,
-        slice_length=slice_length,
-        statistics=statistics,
-    )
+    plan = planned(df, compiled, partition_by, partitions, slice_length, statistics)
     most = 1 if plan.kind == "single" else partitions or _MOST_PARTITIONS
     told = {"statistics": plan.statistics} if plan.statistics else {}
     return {"streaming": False, "partitioning": str(plan), **told, "partitions": most, **read}

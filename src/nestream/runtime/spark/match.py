@@ -50,14 +50,7 @@ def match_dataframe(
         streaming = match_outcomes if outcomes else match_stream
         return streaming(df, task, shown, identity, partitions)
     df, compiled = by_code_point(df), _prepared(df, compiled)
-    plan = planned(
-        df,
-        compiled,
-        wanted=partition_by,
-        partitions=partitions,
-        slice_length=slice_length,
-        statistics=statistics,
-    )
+    plan = planned(df, compiled, partition_by, partitions, slice_length, statistics)
     return match_batch(df, Task(compiled, plan), shown, partitions)
 
 

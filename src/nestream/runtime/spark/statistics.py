@@ -79,7 +79,6 @@ class Sample:
 def planned(
     df: DataFrame,
     compiled: Compiled,
-    *,
     wanted: str | None,
     partitions: int | None,
     slice_length: Length | None,
@@ -89,11 +88,10 @@ def planned(
     length = None if slice_length is None else _in_times(slice_length, compiled.schema)
     plan = choose(compiled.scope, wanted, length)
     sliced = possible(compiled.scope, length).get("key+time")
-    tasks = partitions or _tasks(df)
     if plan.kind == "key+time" and length is None and statistics:
         estimate = estimated(df.select(*map(named, compiled.read)))
         if estimate.costly is None and (estimate.size or 0) > _SMALL:
-            return _lengthened(plan, sampled(df, compiled, plan), tasks)
+            return _lengthened(plan, sampled(df, compiled, plan), partitions or _tasks(df))
     if wanted is not None or plan.kind != "key" or plan.key is None or sliced is None:
         return plan
     if not statistics:
@@ -114,7 +112,8 @@ def planned(
     if largest <= most:
         return replace(plan, statistics=f"{told}, and one task takes up to {_text(most)}")
     reason = f"the key {sample.key!r} has too many events for one task"
-    sliced = sliced if length is not None else _lengthened(sliced, sample, tasks)
+    if length is None:
+        sliced = _lengthened(sliced, sample, partitions or _tasks(df))
     return replace(sliced, reason=reason, statistics=f"{told}, more than {_text(most)} ({SKEWED})")
 
 
