@@ -210,7 +210,7 @@ class LocalRun:
         return keeps or any(decided is not Decided.LAST for decided in self.program.decided)
 
     @cached_property
-    def _edges(self) -> tuple[str | None, str | None]:
+    def edges(self) -> tuple[str | None, str | None]:
         """The variables that always bind the first and the last event of a match, if there are such."""
         outlines, kept = self.program.outlines, self.output.kept
 
@@ -229,7 +229,7 @@ class LocalRun:
 
         events, rows, members = store.shown(matches.rows, matches.members)
         return build_matches(
-            self.output, self.wanted, events, rows, self.schema, values, members, self._edges
+            self.output, self.wanted, events, rows, self.schema, values, members, self.edges
         )
 
     def values(self, matches: Matches) -> pa.Table | None:

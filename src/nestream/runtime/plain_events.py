@@ -25,30 +25,32 @@ _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 def check_of(datatype: pa.DataType) -> Check | None:
-    """A check whether a column of a type takes a value unchanged; None for a type that takes none."""
+    """A check whether a column of a type takes a value unchanged, as all take None; None for other types."""
     if pa.types.is_dictionary(datatype):
         return check_of(datatype.value_type) if _is_text(datatype.value_type) else None
     if pa.types.is_integer(datatype) and not pa.types.is_uint64(datatype):
         signed, bits = pa.types.is_signed_integer(datatype), datatype.bit_width
         least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
-        return lambda value: value.__class__ is int and least <= value <= most
+        return lambda value: value is None or (value.__class__ is int and least <= value <= most)
     if pa.types.is_float64(datatype):
-        return lambda value: value.__class__ is float
+        return lambda value: value is None or value.__class__ is float
     if _is_text(datatype):
         return _is_valid_text
     if pa.types.is_boolean(datatype):
-        return lambda value: value.__class__ is bool
+        return lambda value: value is None or value.__class__ is bool
     if pa.types.is_timestamp(datatype) and datatype.unit in _MICROSECONDS:
         step, zoned = _MICROSECONDS[datatype.unit], datatype.tz is not None
 
         def is_moment(value: Any) -> bool:
+            if value is None:
+                return True
             if not isinstance(value, datetime) or value.__class__ is not datetime:  # not of pandas
                 return False
             return (value.tzinfo is not None) == zoned and value.microsecond % step == 0
 
         return is_moment
     if pa.types.is_null(datatype):
-        return lambda value: False
+        return lambda value: value is None
     return None
 
 
@@ -58,7 +60,7 @@ def _is_text(datatype: pa.DataType) -> bool:
 
 def _is_valid_text(value: Any) -> bool:
     if value.__class__ is not str:
-        return False
+        return value is None
     if value.isascii():
         return True
     try:

@@ -27,12 +27,16 @@ from nestream.model.expression import Attribute
 from nestream.model.output import CompositeColumn, EventColumn, GroupColumn
 from nestream.runtime.layers import LayeredRun
 from nestream.runtime.local import LocalRun
-from nestream.runtime.plain_events import as_time, check_of, reader, shown_as
+from nestream.runtime.plain_events import Check, as_time, check_of, reader, shown_as
 from nestream.runtime.progress import Progress
 from nestream.runtime.reorder_buffer import Times
 
 _PATIENCE = 16
 """After this many searches in a row that the engine had to take over, no more are tried."""
+
+
+_MOST_NAMES = 4096
+"""How many attributes are remembered as known."""
 
 
 class Single:
@@ -43,7 +47,12 @@ class Single:
         self.schema = run.schema
         self.patience = progress.patience
         self.whole = whole
-        self._checks = {name: check_of(datatype) for name, datatype in self.schema.columns.items()}
+        self._names = list(self.schema.columns)
+        self._checks: dict[str, Check] = {}
+        for name, datatype in self.schema.columns.items():
+            check = check_of(datatype)
+            assert check is not None, f"column {name} needs the engine"
+            self._checks[name] = check
         time = self.schema.columns[self.schema.time]
         self._time_name, self._type_name = self.schema.time, self.schema.type
         self._time = as_time(time, self.schema.per_microsecond)
@@ -101,7 +110,7 @@ class Single:
         )
         for time, place, type, event in held:
             event[self._type_name] = type
-            self.matcher.add(type, (time, place, event))
+            self.matcher.add(type, (time, place, self._whole(event)))
         self.matcher.pass_over(run.decided)
         self.matcher.seen = store.seen
         for part in progress.waiting.parts:
@@ -116,13 +125,12 @@ class Single:
         if event.__class__ is not dict:
             return None
         checks = self._checks
-        for name, value in event.items():
-            check = checks.get(name)
-            if check is None:
-                if self.whole or name.__class__ is not str:
+        try:
+            for name, value in event.items():
+                if not checks[name](value):
                     return None
-            elif value is not None and not check(value):
-                return None
+        except KeyError:
+            return self.time_of(event) if self._learns(event) else None
         moment = event.get(self._time_name)
         if moment is None or event.get(self._type_name) is None:
             return None
@@ -130,6 +138,15 @@ class Single:
             return None
         time = self._time(moment)
         return time if time != END else None
+
+    def _learns(self, event: dict[Any, Any]) -> bool:
+        """Whether the attributes without a column need none; they are then known from now on."""
+        unknown = [name for name in event if name not in self._checks]
+        is_text = all(name.__class__ is str for name in unknown)
+        if self.whole or not is_text or len(self._checks) + len(unknown) > _MOST_NAMES:
+            return False
+        self._checks |= dict.fromkeys(unknown, _anything)
+        return True
 
     def _is_numbered(self, type: str) -> bool:
         """Whether the engine can still number the event's type, where the query takes any type."""
@@ -140,9 +157,10 @@ class Single:
 
     def take(self, event: dict[str, Any], time: int) -> list[dict[str, Any]] | None:
         """Take an event that is not late; return the matches it decides, or None if the engine must run."""
-        for name, zone in self._zones.items():
-            if event.get(name) is not None:
-                event[name] = event[name].astimezone(zone)
+        if self._zones:
+            for name, zone in self._zones.items():
+                if event.get(name) is not None:
+                    event[name] = event[name].astimezone(zone)
         ready = self._ready(event, time)
         return self._matches(ready) if ready else []
 
@@ -155,7 +173,8 @@ class Single:
         """Take an event; return the events that decide something now."""
         if time > self.greatest:
             self.greatest = time
-            self.watermark = max(self.watermark, time - self.patience)
+            if time - self.patience > self.watermark:
+                self.watermark = time - self.patience
         if not self.patience:
             self._settle(time, event)
         else:
@@ -170,9 +189,14 @@ class Single:
         type = event[self._type_name]
         matcher = self.matcher
         if self._knows(type):
-            matcher.add(type, (time, matcher.seen, event))
+            matcher.add(type, (time, matcher.seen, self._whole(event)))
         else:
             matcher.seen += 1
+
+    def _whole(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The event with all columns, in their order."""
+        names = self._names
+        return event if list(event) == names else {name: event.get(name) for name in names}
 
     def _matches(self, ready: list[Ready]) -> list[dict[str, Any]] | None:
         if self._given_up >= _PATIENCE:
@@ -209,12 +233,11 @@ class Shown:
     def __init__(
         self, run: LocalRun, columns: list[tuple[str, Value | str]], converted: Mapping[str, Any]
     ) -> None:
-        self.run = run
-        self.names = list(run.schema.columns)
         self.columns = columns
         self.converted = converted
         self.kept = run.output.kept
         self.time = run.schema.time
+        self.first, self.last = run.edges
 
     @classmethod
     def of(cls, run: LocalRun, formulas: Formulas) -> Shown | None:
@@ -244,20 +267,25 @@ class Shown:
     def matches(self, bindings: list[Binding]) -> list[dict[str, Any]]:
         """The matches in output order: by their ends, then by the positions of their events."""
         kept = self.kept
-        ordered: dict[tuple[int, tuple[int, ...]], tuple[Binding, Row, Row]] = {}
+        ordered: dict[tuple[int, ...], tuple[Binding, Row, Row]] = {}
         for binding in bindings:
-            rows = [binding[name] for name in kept if name in binding]
-            positions = tuple(binding[name][1] if name in binding else -1 for name in kept)
-            first, last = min(rows, key=position), max(rows, key=position)
-            ordered.setdefault((last[0], positions), (binding, first, last))
+            first, last = self._edges(binding)
+            positions = [binding[name][1] if name in binding else -1 for name in kept]
+            ordered.setdefault((last[0], *positions), (binding, first, last))
         return [self._match(*ordered[key]) for key in sorted(ordered)]
+
+    def _edges(self, binding: Binding) -> tuple[Row, Row]:
+        """The first and the last event of a match."""
+        if self.first is not None and self.last is not None:
+            return binding[self.first], binding[self.last]
+        rows = [binding[name] for name in self.kept if name in binding]
+        return min(rows, key=position), max(rows, key=position)
 
     def _match(self, binding: Binding, first: Row, last: Row) -> dict[str, Any]:
         match: dict[str, Any] = {}
         for name, shown in self.columns:
             if isinstance(shown, str):
-                event = binding[shown][2] if shown in binding else None
-                match[name] = None if event is None else {own: event.get(own) for own in self.names}
+                match[name] = binding[shown][2].copy() if shown in binding else None
             elif name in self.converted:
                 match[name] = self.converted[name](shown(binding))
             else:
@@ -265,6 +293,10 @@ class Shown:
         match["match_start"] = first[2].get(self.time)
         match["match_end"] = last[2].get(self.time)
         return match
+
+
+def _anything(value: Any) -> bool:
+    return True
 
 
 def _plain(attribute: Attribute, column: str) -> Value:

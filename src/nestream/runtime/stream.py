@@ -140,7 +140,7 @@ class Stream:
             self.events_in += 1
             self._aside.leave(event)
             return []
-        if self._has_all:
+        if self._limit is not None and self._has_all:
             self.events_in += 1
             return []
         own = dict(event)

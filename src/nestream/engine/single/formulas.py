@@ -7,7 +7,7 @@ evaluator: None is NULL, times and durations are integers, and a comparison with
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -30,7 +30,7 @@ from nestream.model.expression import (
 from nestream.model.functions import FUNCTIONS
 from nestream.model.time import computed_constant
 
-Row: TypeAlias = tuple[int, int, Mapping[str, Any]]
+Row: TypeAlias = tuple[int, int, dict[str, Any]]
 """An event: its time, its position and its columns. Rows sort by time and arrival."""
 Binding: TypeAlias = dict[str, Row]
 """The events of some variables."""

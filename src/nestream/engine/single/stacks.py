@@ -43,7 +43,7 @@ class Stacks:
 
     def knows(self, type: str) -> bool:
         """Whether some leaf takes events of a type."""
-        return bool(self._of_any) or type in self._by_type
+        return type in self._by_type or bool(self._of_any)
 
     def add(self, type: str, row: Row) -> list[int]:
         """Take the next event; return the leaves that it belongs to."""
