@@ -57,7 +57,8 @@ export function queries(page, address) {
   const results = tabs({ matches: "Matches", nested: "Plan", rewritten: "Rewritten plan", explain: "Explanation", ...(isJob ? { trial: "Trial", versions: "Versions" } : {}) }, () => refresh());
   const ran = {};
   const trial = isJob ? trialPanel(results.panels.trial) : null;
-  const versions = isJob ? versionsPanel(results.panels.versions, (told) => text(said, told)) : () => {};
+  const versions = isJob ? versionsPanel(results.panels.versions, (version, told) => { ownVersion = version; text(said, told); }) : () => {};
+  let ownVersion = 0; // to which this page rolled back
   replace(results.panels.matches, h("p", { class: "hint" }, "Run the query to see its matches."));
   for (const each of ["nested", "rewritten", "explain"]) replace(results.panels[each], h("p", { class: "hint" }, "Press Plan to see it."));
 
@@ -217,9 +218,10 @@ export function queries(page, address) {
   function told(rule) {
     const elsewhere = bench_.changedElsewhere();
     if (!bench_.isUnsaved() && (elsewhere.draft || (elsewhere.rule && !bench_.draftOf(bench.name)))) {
+      const own = rule?.version === ownVersion && !elsewhere.draft ? said.textContent : null;
       bench_.read(elsewhere.draft === "gone" && !rule ? "" : bench.name); // there is nothing of one's own to lose
       shownText();
-      text(said, "It was changed elsewhere; this is the current text.");
+      text(said, own ?? "It was changed elsewhere; this is the current text.");
       return;
     }
     const hands = [...state.rules.values()].filter((one) => one.note).map((one) => one.note);

@@ -14,7 +14,7 @@ export function versionsPanel(panel, done) {
       : h("p", { class: "problem" }, found.error);
     if (await confirmed(`Roll back to version ${number(version)}?`, content, "Roll back", async () => {
       const answer = await ask("rollback", { version, newest });
-      if (answer.ok) done(`Version ${number(answer.version)} is deployed: the rules of version ${number(version)}.`);
+      if (answer.ok) done(answer.version, `Version ${number(answer.version)} is deployed: the rules of version ${number(version)}.`);
       return answer.ok ? null : answer.error;
     })) panel.querySelector("[tabindex]")?.focus();
   }
