@@ -228,9 +228,7 @@ class LocalRun:
             return self._values(column, matches)
 
         events, rows, members = store.shown(matches.rows, matches.members)
-        return build_matches(
-            self.output, self.wanted, events, rows, self.schema, values, members, self.edges
-        )
+        return build_matches(self.output, self.wanted, events, rows, self.schema, values, members, self.edges)
 
     def values(self, matches: Matches) -> pa.Table | None:
         """What RETURN computes from matches, if anything."""
