@@ -35,7 +35,7 @@ def test_a_stream_by_key_is_explained_without_a_job(spark: SparkSession) -> None
         "  filters: A (x > 3) or B or C",
         "  state: the events of the last 2 minutes before the watermark, and those waiting for the "
         "watermark; Arrow in RocksDB",
-        "  gives: a match once the watermark is 2 minutes after its first event, by a timer",
+        "  emits: a match once the watermark is 2 minutes after its first event, by a timer",
     ]
 
 
@@ -50,7 +50,7 @@ def test_the_number_of_buckets_and_the_split_can_be_overridden(spark: SparkSessi
 
 
 @pytest.mark.parametrize(
-    ("text", "state", "gives"),
+    ("text", "state", "emits"),
     [
         (
             "SEQ(A a, B b) WITHIN 5 s",
@@ -80,11 +80,11 @@ def test_the_number_of_buckets_and_the_split_can_be_overridden(spark: SparkSessi
     ],
 )
 def test_state_and_the_moment_of_a_match_follow_from_the_query(
-    spark: SparkSession, text: str, state: str, gives: str
+    spark: SparkSession, text: str, state: str, emits: str
 ) -> None:
     described = nestream.query(text).explain("json", events=stream(spark))["spark"]
     assert described["state"].startswith(state)
-    assert described["gives"] == [gives]
+    assert described["emits"] == [emits]
 
 
 def test_a_stream_without_watermark_is_refused_as_by_match(spark: SparkSession) -> None:

@@ -58,6 +58,7 @@ export function trialPanel(panel) {
     };
     const column = (title, rows, total) => h("section", { "aria-label": title }, h("h3", {}, `${title}: ${number(total)}`),
       rows.length ? matchTable(rows, found, `${title} matches`, draw, { total }) : h("p", { class: "hint" }, "None."));
+    lists.classList.toggle("side", Boolean(found.new.length && found.gone?.length)); // an empty one needs no column
     replace(lists, column("New", found.new, mine.counts.new ?? 0), mine.compared ? column("Gone", found.gone, mine.counts.gone ?? 0) : null);
   }
 

@@ -70,7 +70,7 @@ def _stream(
         "watermark": f"{delay} behind the greatest `{schema.time}` of earlier micro-batches; "
         "an event before it is late",
         "state": _held(program, window),
-        "gives": list(dict.fromkeys(_given(program, window))),
+        "emits": list(dict.fromkeys(_emitted(program, window))),
     }
 
 
@@ -89,7 +89,7 @@ def _held(program: Scope, window: Duration) -> str:
     return f"{held}{given}, and those waiting for the watermark; Arrow in RocksDB"
 
 
-def _given(program: Scope, window: Duration) -> Iterator[str]:
+def _emitted(program: Scope, window: Duration) -> Iterator[str]:
     """When a match is emitted, for each way to be decided."""
     for decided in program.decided:
         match decided:
@@ -125,5 +125,5 @@ def explain_dataframe_text(described: dict[str, Any]) -> str:
         lines.append(f"  zone: {described['zone']}, the session's, for times without a zone")
     if streaming:
         lines.append(f"  state: {described['state']}")
-        lines += [f"  gives: {when}" for when in described["gives"]]
+        lines += [f"  emits: {when}" for when in described["emits"]]
     return "\n".join(lines)
