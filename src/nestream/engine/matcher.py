@@ -143,11 +143,30 @@ class Matcher:
         if watermark == END:
             return NEVER + 1
         moments = [watermark]
-        for decided, done in zip(self.program.decided, self.decided, strict=True):
-            row = int(np.searchsorted(store.pos, done - store.base, "left"))
-            if decided is Decided.WINDOW and row < len(store):
+        for outline, done in zip(self.program.outlines, self.decided, strict=True):
+            row = len(store)
+            if outline.decided is Decided.WINDOW:
+                row = int(np.searchsorted(store.pos, done - store.base, "left"))
+            elif not set(outline.last) <= set(self.program.kept):
+                row = self._first_reached(done)
+            if row < len(store):
                 moments.append(int(store.ts[row]))
         return min(moments)
+
+    def _first_reached(self, done: int) -> int:
+        """The first row that a match may have whose last event is at a position or later, or yet to come.
+
+        Where the last event is not shown, a match that is found later may end with this one.
+        """
+        store, program = self.store, self.program
+        match program.measure:
+            case Measure.NONE:
+                return 0
+            case Measure.EVENTS:
+                return int(np.searchsorted(store.pos, done - store.base - (program.window - 1), "left"))
+            case Measure.TIME:
+                assert self.watermark is not None
+                return int(store.since(self.watermark - program.window))
 
     def pass_over(self, watermark: int, *, several: bool = False) -> None:
         """Treat the matches that a watermark decides as emitted: they were found elsewhere.
