@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nestream.source import Source, SourceError, as_beginning, open_source
-from nestream.source.files import WEEK, Files, _state
+from nestream.source.files import DAY, Files, _state
 from nestream.source.text_file import TextFile
 
 
@@ -219,10 +219,9 @@ def test_a_forgiving_source_reads_a_file_that_was_replaced_since_its_position(
     position = source.position()
     path.write_text(line(8))
     later = open_source(str(place), forgiving=True)
-    with pytest.warns(UserWarning, match="replaced"):
-        later.seek(position)
     append(path, line(9))
-    await_times(later, [8, 9])
+    with pytest.warns(UserWarning, match="replaced"):
+        assert read_from(later, position) == [8, 9]
 
 
 def test_files_of_a_folder_that_are_gone_are_forgotten_on_request(tmp_path: Path) -> None:
@@ -289,7 +288,7 @@ def test_a_file_that_is_away_at_a_restart_is_continued_when_it_comes_back(tmp_pa
         await_times(later, [4])
 
 
-def test_the_position_in_a_file_that_is_gone_is_kept_for_a_week(
+def test_the_position_in_a_file_that_is_gone_is_kept_for_a_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = [tmp_path / "part-0.jsonl", tmp_path / "part-1.jsonl"]
@@ -302,8 +301,8 @@ def test_the_position_in_a_file_that_is_gone_is_kept_for_a_week(
     position = source.position()
     assert len(position["files"]) == 2
     begin = clock.time()
-    for days, kept in ((6, 2), (8, 1)):
-        monkeypatch.setattr(clock, "time", lambda days=days: begin + days * WEEK / 7)
+    for days, kept in ((0.9, 2), (1.1, 1)):
+        monkeypatch.setattr(clock, "time", lambda days=days: begin + days * DAY)
         later = open_source(str(tmp_path))
         later.seek(position)
         assert read_on(later) == []
@@ -338,15 +337,101 @@ def test_a_file_of_a_folder_that_is_written_anew_is_read_from_its_beginning(
     assert read_on(later) == []
 
 
-@pytest.mark.parametrize("name", ["part.parquet", "part.jsonl.gz"])
-def test_a_file_that_cannot_grow_and_changes_is_not_read_again_and_said_so(tmp_path: Path, name: str) -> None:
-    write_times(tmp_path / name, [1, 2])
+@pytest.mark.parametrize("name", ["part.jsonl", "part.csv", "part.parquet", "part.jsonl.gz"])
+@pytest.mark.parametrize("away", [False, True])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_new_file_under_an_old_name_is_read_whenever_it_is_written(
+    tmp_path: Path, name: str, away: bool, restarted: bool
+) -> None:
+    (tmp_path / "other.jsonl").write_text(line(0))
+    write_times(tmp_path / name, [1, 2, 3])
+    source = open_source(str(tmp_path))
+    assert sorted(read_all(source)[0]) == [0, 1, 2, 3]
+    position = json.loads(json.dumps(source.position()))
+    if away:
+        (tmp_path / name).unlink()
+        assert read_on(source) == []
+        position = json.loads(json.dumps(source.position()))
+    write_times(tmp_path / name, [7, 8])
+    if restarted:
+        source = open_source(str(tmp_path))
+        source.seek(position)
+    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+        await_times(source, [7, 8])
+    os.utime(tmp_path / name)
+    assert read_on(source) == []
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_compressed_file_that_grows_is_continued(tmp_path: Path, restarted: bool) -> None:
+    path = tmp_path / "part.jsonl.gz"
+    write_times(path, [1, 2])
     source = open_source(str(tmp_path))
     await_times(source, [1, 2])
     assert read_on(source) == []
-    write_times(tmp_path / name, [1, 2, 3])
-    with pytest.warns(UserWarning, match="changed after it was read, and is not read again"):
-        assert read_on(source) == []
+    path.write_bytes(path.read_bytes() + gzip.compress(line(3).encode()))
+    if restarted:
+        position, source = source.position(), open_source(str(tmp_path))
+        source.seek(position)
+    await_times(source, [3])
+
+
+def test_a_wide_file_that_is_written_anew_is_known_by_what_was_before_the_position(tmp_path: Path) -> None:
+    path = tmp_path / "part.csv"
+    header = "ts,type," + ",".join(f"a_long_name_of_a_column_{number}" for number in range(90))
+    path.write_text(f"{header}\n1,A{',x' * 90}\n2,A{',x' * 90}\n")
+    source = open_source(str(tmp_path))
+    await_times(source, [1, 2])
+    assert read_on(source) == []
+    path.write_text(f"{header}\n" + "".join(f"{number},A{',y' * 90}\n" for number in (7, 8, 9)))
+    with pytest.warns(UserWarning, match="was replaced"):
+        await_times(source, [7, 8, 9])
+
+
+def test_a_file_that_is_away_between_listing_and_reading_is_read_when_it_comes_back(tmp_path: Path) -> None:
+    place, away = tmp_path / "events", tmp_path / "away"
+    place.mkdir()
+    names = ["a.jsonl", "b.jsonl", "c.jsonl.gz", "d.parquet"]
+    for number, name in enumerate(names):
+        write_times(place / name, [number])
+        os.utime(place / name, (number, number))
+    source = open_source(str(place), whole=True)
+    await_times(source, [0])
+    for name in names[1:]:
+        (place / name).rename(away.with_name(name))
+    batch = source.read(0.1)
+    assert batch is None
+    for name in names[1:]:
+        away.with_name(name).rename(place / name)
+    await_times(source, [1, 2, 3])
+
+
+@pytest.mark.parametrize("name", ["part.parquet", "part.jsonl.gz"])
+def test_a_damaged_file_of_a_folder_is_one_dead_letter_and_is_read_once_it_is_whole(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"no such format")
+    os.utime(path, (0, 0))
+    source = open_source(str(tmp_path))
+    times, dead = read_all(source)
+    assert (times, len(dead)) == ([], 1)
+    for _ in range(2):
+        position, source = json.loads(json.dumps(source.position())), open_source(str(tmp_path))
+        source.seek(position)
+        assert read_all(source) == ([], [])
+    write_times(path, [1, 2])
+    await_times(source, [1, 2])
+
+
+def test_the_dead_letters_of_a_file_do_not_come_again_when_it_is_touched(tmp_path: Path) -> None:
+    path = tmp_path / "part.parquet"
+    pq.write_table(pa.table({"ts": [1], "type": pa.array([None], pa.string())}), path)
+    source = open_source(str(tmp_path))
+    times, dead = read_all(source)
+    assert (times, len(dead)) == ([], 1)
+    os.utime(path, (9, 9))
+    assert read_on(source) == []
 
 
 def test_a_parquet_file_that_was_incomplete_is_read_when_it_is_complete(tmp_path: Path) -> None:

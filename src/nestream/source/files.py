@@ -8,7 +8,10 @@ import time as clock
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import pyarrow as pa
+
 from nestream.model.formats import SUFFIXES, Format
+from nestream.source.dead_letter import DeadLetter
 from nestream.source.errors import SourceError
 from nestream.source.formats import files_below, suffix_of
 from nestream.source.input import cannot_read
@@ -19,9 +22,11 @@ POLL = 0.005
 """How many seconds pass between two checks of files without new data."""
 _SHARE = 10
 """Checking takes at most this fraction of the time."""
+UNFINISHED = 5.0
+"""For how many seconds after its last change an unreadable file of a folder may still be incomplete."""
 NEWEST = 16 << 20
 """The number of bytes read from existing files, if only the newest are wanted."""
-WEEK = 7 * 24 * 3600.0
+DAY = 24 * 3600.0
 """How many seconds the position in a file of a folder is kept after the file is gone."""
 _WILD = frozenset("*?[")
 
@@ -51,7 +56,7 @@ class Files:
         moments: Collection[str] | None = None,
         newest: bool = False,
         forgiving: bool = False,
-        keeps: float = WEEK,
+        keeps: float = DAY,
     ) -> None:
         self.where = place
         self._forgiving, self._keeps = forgiving, keeps
@@ -66,6 +71,8 @@ class Files:
         self._queue: list[str] = []
         self._changed: dict[str, tuple[int, int]] = {}
         """The sizes and modification times of the files of the queue."""
+        self._again: set[str] = set()
+        """The files of the queue that had nothing more before."""
         self._gone: dict[str, float] = {}
         """Since when files with a position are gone."""
         self._idle = POLL
@@ -104,23 +111,36 @@ class Files:
             part = self._parts.get(path)
             if part is None:
                 part = self._parts[path] = self._part(path)
-            elif path in self._seen:
-                del self._seen[path]
-                part.changed()
             try:
+                if path in self._again:
+                    self._again.discard(path)
+                    self._seen.pop(path, None)
+                    part.changed()
                 found = part.read(to_end=self._whole)
+                if found is None:
+                    self._seen[path] = self._changed[path]
             except FileNotFoundError:
                 found = None  # it was removed since it was listed; its position is kept
+            except SourceError as problem:
+                if self._alone:
+                    raise
+                found = self._unreadable(path, part, problem)
             except OSError as error:
                 raise cannot_read(path, error) from error
             if found is not None:
                 return found
             self._queue.pop(0)
-            if part.is_settled:
-                self._seen[path] = self._changed[path]
             if not self._alone:
                 part.close()
         return None
+
+    def _unreadable(self, path: str, part: Part, problem: SourceError) -> Batch | None:
+        """A file that cannot be read, as a dead letter; None if it is gone or may be incomplete."""
+        found = _state(path)
+        if found is None or (not self._whole and clock.time() - found[1] / 1e9 < UNFINISHED):
+            return None
+        part.give_up()
+        return Batch(pa.table({}), [DeadLetter(path, 0, str(problem), "")])
 
     def _look(self) -> None:
         """List the files that are new or have changed."""
@@ -130,6 +150,7 @@ class Files:
             self._forget(listed)
         self._changed = {path: found for path, found in listed.items() if self._seen.get(path) != found}
         self._queue = sorted(self._changed, key=lambda path: (self._changed[path][1], path))
+        self._again = self._parts.keys() & self._changed.keys()
         if self._skips:
             self._skip_to_newest()
         self._looked = clock.monotonic()
@@ -180,17 +201,24 @@ class Files:
         return self._format or SUFFIXES[suffix_of(path)]
 
     def position(self) -> Position:
-        """The position in each file."""
-        files = {path: part.position() for path, part in self._parts.items()}
+        """The position in each file; of one that does not grow also its state, to see if it changes."""
+        files = {}
+        for path, part in self._parts.items():
+            seen = self._seen.get(path) if part.is_fixed else None
+            files[path] = part.position() if seen is None else {**part.position(), "seen": list(seen)}
         return {"files": files, "columns": self._columns.position(), "gone": dict(self._gone)}
 
     def seek(self, position: Position) -> None:
         """Continue in each file."""
         self._columns.seek(position["columns"])
         self._gone = dict(position.get("gone", {}))
+        self._skips = False
         for path, place in position["files"].items():
             part = self._parts[path] = self._part(path)
             part.seek(place)
+            if "seen" in place:
+                size, changed = place["seen"]
+                self._seen[path] = size, changed
 
     def commit(self, position: Position) -> None:
         """Nothing to do: files stay as they are."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-import time as clock
 from collections.abc import Collection, Iterator
 from typing import Protocol
 
@@ -18,10 +18,10 @@ from nestream.source.json_events import JsonEvents
 from nestream.source.protocol import Batch, Position
 from nestream.source.reader import READERS
 from nestream.source.saved_types import saved_types, types_of
-from nestream.source.text_file import TextFile, warn_of_change
+from nestream.source.text_file import TextFile, warn_of_new_file
 
-UNFINISHED = 5.0
-"""For how many seconds after its last change an unreadable file may still be incomplete."""
+_ENDS = 1024
+"""How many of the first and last bytes distinguish a file from another of the same name."""
 
 
 class Columns:
@@ -46,8 +46,8 @@ class Part(Protocol):
     """One file of a source."""
 
     @property
-    def is_settled(self) -> bool:
-        """Whether it has nothing more unless it changes."""
+    def is_fixed(self) -> bool:
+        """Whether it is written at once and does not grow."""
         ...
 
     def read(self, *, to_end: bool) -> Batch | None:
@@ -55,7 +55,11 @@ class Part(Protocol):
         ...
 
     def changed(self) -> None:
-        """Take note that the file changed after it had nothing more."""
+        """Take note that the file may have changed after it had nothing more."""
+        ...
+
+    def give_up(self) -> None:
+        """Take note that the file cannot be read; nothing more comes unless it changes."""
         ...
 
     def position(self) -> Position:
@@ -80,14 +84,13 @@ def part_of(path: str, format: Format, columns: Columns, *, alone: bool, forgivi
         return JsonPart(path, columns, alone, forgiving)
     if format == "csv":
         return CsvPart(path, columns, alone, forgiving)
-    return WholePart(path, format, columns, alone)
+    return WholePart(path, format, columns)
 
 
 class JsonPart:
     """A file of JSON lines."""
 
     __slots__ = ("_columns", "_text")
-    is_settled = True
 
     def __init__(self, path: str, columns: Columns, alone: bool, forgiving: bool) -> None:
         self._columns = columns
@@ -103,8 +106,15 @@ class JsonPart:
         first = self._text.line - data.count(b"\n")  # known only now: the file may have been replaced
         return self._columns.json.batch(self._text.path, data.split(b"\n"), first)
 
+    @property
+    def is_fixed(self) -> bool:
+        return self._text.is_fixed
+
     def changed(self) -> None:
-        self._text.warn_of_change()
+        self._text.changed()
+
+    def give_up(self) -> None:
+        self._text.give_up()
 
     def position(self) -> Position:
         return self._text.position()
@@ -120,7 +130,6 @@ class CsvPart:
     """A CSV file; its first line names the columns."""
 
     __slots__ = ("_alone", "_columns", "_header", "_text")
-    is_settled = True
 
     def __init__(self, path: str, columns: Columns, alone: bool, forgiving: bool) -> None:
         self._columns, self._alone = columns, alone
@@ -160,8 +169,15 @@ class CsvPart:
                 columns.csv.setdefault(field.name, field.type)
         return Batch(events, letters.letters)
 
+    @property
+    def is_fixed(self) -> bool:
+        return self._text.is_fixed
+
     def changed(self) -> None:
-        self._text.warn_of_change()
+        self._text.changed()
+
+    def give_up(self) -> None:
+        self._text.give_up()
 
     def position(self) -> Position:
         return {**self._text.position(), "header": self._header.decode("latin-1")}
@@ -188,20 +204,23 @@ def _with_header(data: bytes) -> tuple[bytes, bytes]:
 class WholePart:
     """A file that exists as a whole or not at all, such as Parquet."""
 
-    __slots__ = ("_alone", "_batches", "_columns", "_dead", "_done", "_format", "_path", "_rows")
+    __slots__ = ("_batches", "_columns", "_dead", "_done", "_ends", "_format", "_path", "_rows")
+    is_fixed = True
 
-    def __init__(self, path: str, format: Format, columns: Columns, alone: bool) -> None:
-        self._path, self._format, self._columns, self._alone = path, format, columns, alone
+    def __init__(self, path: str, format: Format, columns: Columns) -> None:
+        self._path, self._format, self._columns = path, format, columns
         self._rows = 0
         self._done = False
+        self._ends: str | None = None
+        """The size of the file with a hash of its first and last bytes, once it was opened."""
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._dead: list[DeadLetter] = []
 
     def read(self, *, to_end: bool) -> Batch | None:
         if self._done:
             return None
-        if self._batches is None and not self._open(to_end=to_end):
-            return None
+        if self._batches is None:
+            self._open()
         assert self._batches is not None
         batch = next(self._batches, None)
         self._done = batch is None
@@ -212,41 +231,41 @@ class WholePart:
         self._rows += batch.num_rows
         return Batch(pa.Table.from_batches([batch]))
 
-    @property
-    def is_settled(self) -> bool:
-        return self._done
-
-    def _open(self, *, to_end: bool) -> bool:
-        """Whether the file can be read; one that is being written is tried again."""
-        try:
-            letters = HeldLetters(self._path)
-            source = Input(self._path, self._format, None)
-            columns = self._columns
-            file = READERS[self._format](source, columns.time, columns.type, letters)
-            self._batches, self._dead = _after(file.batches(), self._rows), letters.letters
-        except SourceError as problem:
-            if self._alone:
-                raise
-            if not to_end and clock.time() - os.stat(self._path).st_mtime < UNFINISHED:
-                return False
-            self._batches = iter(())
-            self._dead = [DeadLetter(self._path, 0, str(problem), "")]
-        return True
+    def _open(self) -> None:
+        self._ends = _ends_of(self._path)
+        letters, columns = HeldLetters(self._path), self._columns
+        source = Input(self._path, self._format, None)
+        file = READERS[self._format](source, columns.time, columns.type, letters)
+        self._batches, self._dead = _after(file.batches(), self._rows), letters.letters
 
     def changed(self) -> None:
-        if self._done and self._rows:
-            warn_of_change(self._path)
-        else:  # it was incomplete
-            self._done = False
+        ends = _ends_of(self._path)
+        if self._ends is not None and ends != self._ends:
+            if self._rows:
+                warn_of_new_file(self._path)
+            self._rows, self._done, self._batches, self._dead = 0, False, None, []
+        self._ends = ends
+
+    def give_up(self) -> None:
+        self._done, self._batches, self._dead = True, None, []
 
     def position(self) -> Position:
-        return {"rows": self._rows, "done": self._done}
+        return {"rows": self._rows, "done": self._done, "ends": self._ends}
 
     def seek(self, position: Position) -> None:
-        self._rows, self._done = position["rows"], position["done"]
+        self._rows, self._done, self._ends = position["rows"], position["done"], position.get("ends")
 
     def close(self) -> None:
         self._batches = None
+
+
+def _ends_of(path: str) -> str:
+    """The size of a file, with a hash of its first and last bytes."""
+    with open(path, "rb") as file:
+        first = file.read(_ENDS)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _ENDS))
+        return f"{size} {hashlib.sha256(first + file.read()).hexdigest()[:16]}"
 
 
 def _after(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

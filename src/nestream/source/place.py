@@ -9,7 +9,7 @@ from typing import Any
 from nestream.model.formats import SUFFIXES, Format
 from nestream.model.kafka import is_kafka
 from nestream.source.errors import SourceError
-from nestream.source.files import WEEK, Files, is_pattern
+from nestream.source.files import DAY, Files, is_pattern
 from nestream.source.formats import known_format, listed_formats, suffix_of
 from nestream.source.json_events import JsonEvents
 from nestream.source.pipe import Listener, Pipe
@@ -28,7 +28,7 @@ def open_source(
     moments: Collection[str] | None = None,
     newest: bool = False,
     forgiving: bool = False,
-    keeps: float = WEEK,
+    keeps: float = DAY,
 ) -> Source:
     """The events of a place, as they arrive.
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from nestream.source.errors import SourceError
 from nestream.source.formats import compression_of, decompressed
-from nestream.source.ladder import Ladder
+from nestream.source.ladder import BEFORE, Ladder
 
 BLOCK = 1 << 20
 """How many bytes are read at a time."""
@@ -40,11 +40,12 @@ class TextFile:
 
     With `quoted`, a line ends only outside of quotes, like a CSV record. A followed file stays open, so that
     it is read to its end when a new one takes its name. One that was cut back is continued where it was cut,
-    or a little before, so that no line is lost. Other files are closed in between: one that begins otherwise
-    when it is opened again, or is shorter, is a new file. A compressed file does not grow. With `forgiving`,
-    a position in a file that was replaced or cut back since is no error: the file is read as if it had been
-    followed. If that position has a floor, lines before the floor are not read again unless the file was
-    replaced.
+    or a little before, so that no line is lost. With `forgiving`, a position in a file that was replaced or
+    cut back since is no error: the file is read as if it had been followed. If that position has a floor,
+    lines before the floor are not read again unless the file was replaced.
+
+    Other files, and compressed ones, are closed in between. One that has other bytes at the beginning or
+    before the position when it is opened again is a new file.
     """
 
     __slots__ = (
@@ -57,6 +58,7 @@ class TextFile:
         "_head",
         "_ladder",
         "_mark",
+        "_tail",
         "line",
         "offset",
         "path",
@@ -78,6 +80,8 @@ class TextFile:
         """The first bytes, as long as they are needed."""
         self._mark: str | None = None
         """The hash of the first bytes, once there are enough of them."""
+        self._tail: str | None = None
+        """The hash of the last bytes before the position, if the file is closed in between."""
         self._ladder = Ladder() if follows else None
         self._floor = 0
         """The offset before which all lines are too old to be read again."""
@@ -89,6 +93,11 @@ class TextFile:
         """Whether the file cannot grow."""
         return self._compression is not None
 
+    @property
+    def _is_reopened(self) -> bool:
+        """Whether the file is closed in between."""
+        return self.is_fixed or not self._follows
+
     def position(self) -> dict[str, Any]:
         """The position, how the file begins and, if it may be cut back, some places before."""
         mark = self._mark or _hash(self._head)
@@ -96,20 +105,19 @@ class TextFile:
         if self._forgiving and self._ladder is not None:
             place["places"] = [list(one) for one in self._ladder.places]
             place["floor"] = self._floor
+        if self._tail is not None:
+            place["tail"] = self._tail
         return {**place, "done": True} if self._done else place
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Go to a position; raises if the file is a different one."""
+        """Go to a position; raises if a followed file is a different one."""
         self.offset, self.line = position["offset"], position["line"]
         self._done = position.get("done", False)
-        if self._done:
+        if self._is_reopened:
+            self._mark, self._tail = position["mark"], position.get("tail")
             return
-        if self._ladder is not None:
-            self._ladder = Ladder(position.get("places"))
+        self._ladder = Ladder(position.get("places"))
         self._floor = position.get("floor", 0)
-        if not self._follows and not os.path.exists(self.path):  # checked when it comes back
-            self._mark = position["mark"]
-            return
         head, size = b"", -1
         try:
             with self._opened() as file:
@@ -158,8 +166,8 @@ class TextFile:
             return b""
         was_closed = self._file is None
         with self._opened() as file:
-            if was_closed and not self._follows:
-                self._check_beginning(file)
+            if was_closed and self._is_reopened:
+                self._check(file)
             size = BLOCK
             while True:
                 data = _read(file, self.offset, size)
@@ -174,6 +182,8 @@ class TextFile:
             if whole and self._is_rewritten(file):
                 self._go_back(file.seek(0, os.SEEK_END))
                 return self.take(to_end=to_end)
+            if whole and self._is_reopened:
+                self._tail = _hash(_before(file, self.offset + whole))
         found = data[:whole]
         if found and self._ladder is not None:
             self._ladder.add(found, self.offset, self.line, inside=not self.quoted)
@@ -186,19 +196,26 @@ class TextFile:
             return self.take(to_end=to_end or there is Another.PENDING)
         return found
 
-    def _check_beginning(self, file: IO[bytes]) -> None:
+    def _check(self, file: IO[bytes]) -> None:
         """Begin again if a file that was closed in between is another one now."""
         head = _read(file, 0, min(self.offset, _MARKED))
-        if file.seek(0, os.SEEK_END) < self.offset or _hash(head) != (self._mark or _hash(self._head)):
+        is_same = _hash(head) == (self._mark or _hash(self._head))
+        if not is_same or (self._tail is not None and _hash(_before(file, self.offset)) != self._tail):
+            self._tail = None
             self._begin_again(b"", 0, 1)
         else:
             self._mark = None
             self._begins_with(head)
 
-    def warn_of_change(self) -> None:
-        """Warn if the file cannot grow, was read to its end and has changed since."""
-        if self._done:
-            warn_of_change(self.path)
+    def changed(self) -> None:
+        """Look again for more in a compressed file."""
+        if self.is_fixed:
+            self.close()
+            self._done = False
+
+    def give_up(self) -> None:
+        """Expect no more, because the file cannot be read."""
+        self._done = True
 
     def _is_rewritten(self, file: IO[bytes]) -> bool:
         """Whether a followed file was cut back and has grown again since."""
@@ -236,6 +253,8 @@ class TextFile:
     def _unpacked(self, compression: str) -> IO[bytes]:
         try:
             return decompressed(self.path, compression, _IN_MEMORY)
+        except FileNotFoundError:
+            raise
         except (pa.ArrowException, EOFError, OSError) as error:
             raise SourceError(f"{self.path} is damaged: {error}. Write it again") from error
 
@@ -278,8 +297,10 @@ class TextFile:
 
     def _begin_again(self, head: bytes, offset: int, line: int) -> None:
         """Continue at an earlier line, or in a new file at its first one, and warn of it."""
-        what, where = ("cut back", "where it was cut") if offset else ("replaced", "from its beginning")
-        warnings.warn(f"{self.path} was {what}; it is read on {where}", stacklevel=2)
+        if offset:
+            warnings.warn(f"{self.path} was cut back; it is read on where it was cut", stacklevel=2)
+        else:
+            warn_of_new_file(self.path)
         self.offset, self.line, self._mark = offset, line, None
         self._floor = min(self._floor, offset)  # what is written after the cut is new
         self._begins_with(head)
@@ -291,17 +312,20 @@ class TextFile:
             self._head, self._mark = b"", _hash(head)
 
 
-def warn_of_change(path: str) -> None:
-    """Warn that a file changed after it was read as a whole."""
-    warnings.warn(
-        f"{path} changed after it was read, and is not read again. Write new events to a new file",
-        stacklevel=2,
-    )
+def warn_of_new_file(path: str) -> None:
+    """Warn that a file is another one than before."""
+    warnings.warn(f"{path} was replaced; it is read on from its beginning", stacklevel=2)
 
 
 def _read(file: IO[bytes], offset: int, size: int) -> bytes:
     file.seek(offset)
     return file.read(size)
+
+
+def _before(file: IO[bytes], offset: int) -> bytes:
+    """Some bytes before an offset; fewer if the file is shorter."""
+    begin = max(0, offset - BEFORE)
+    return _read(file, begin, offset - begin)
 
 
 def _hash(head: bytes) -> str:
