@@ -116,6 +116,20 @@ def test_events_that_are_left_out_are_reported_once_with_the_first_reason(tmp_pa
     assert sorted(reason.split(":")[0] for reason in reasons)[1] == "late"
 
 
+def test_a_later_run_reports_what_it_leaves_out_itself(tmp_path: Path) -> None:
+    events = tmp_path / "events"
+    events.mkdir()
+    (events / "one.jsonl").write_text(EVENTS + "nonsense\n")
+    arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", events]
+    arguments += ["--to", tmp_path / "matches.jsonl"]
+    assert "1 dead letter left out so far (the first of this run: " in call(*arguments).stderr
+    assert "left out so far" not in call(*arguments).stderr
+    (events / "two.jsonl").write_text("more nonsense\n")
+    said = call(*arguments).stderr
+    assert "2 dead letters left out so far (the first of this run: " in said
+    assert "two.jsonl, line 1: invalid JSON" in said
+
+
 def test_the_log_of_the_progress_counts_since_the_first_start(tmp_path: Path) -> None:
     events, log = tmp_path / "events.jsonl", tmp_path / "log.jsonl"
     arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", events, "--progress", log]

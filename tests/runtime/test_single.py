@@ -115,6 +115,44 @@ def test_late_and_bad_events_among_single_ones_are_set_aside_at_once() -> None:
     assert stream.events_in == 3
 
 
+@pytest.mark.parametrize("width", [pa.int64(), pa.uint64()])  # the second needs the engine
+def test_an_event_with_a_name_that_is_no_text_is_a_dead_letter_and_nothing_held_is_lost(
+    width: pa.DataType,
+) -> None:
+    dead: list[str] = []
+    stream = nestream.query(CHAIN).stream(
+        schema=SCHEMA.set(2, pa.field("id", width)), dead_letter=lambda event, reason: dead.append(reason)
+    )
+    for number in range(3):
+        stream.push({"ts": number, "type": "A", "id": 1})
+    assert stream.push({"ts": 3, "type": "C", "id": 2, 5: 1}) == []
+    assert stream.dead_count == 1
+    assert "named 5, but a name must be a string" in dead[0]
+    assert len(stream.push({"ts": 4, "type": "C", "id": 1})) == 3
+
+
+def test_times_at_the_ends_of_the_calendar_raise_nothing() -> None:
+    schema = pa.schema([("ts", pa.timestamp("us", "America/New_York")), ("type", pa.string())])
+    stream = nestream.query("SEQ(A a, C c) WITHIN 5 s").stream(schema=schema)
+    stream.push({"ts": datetime(1, 1, 1, tzinfo=UTC), "type": "A"})
+    stream.push({"ts": datetime(2026, 1, 1, tzinfo=UTC), "type": "A"})
+    assert len(stream.push({"ts": datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC), "type": "C"})) == 1
+    stream.push({"ts": datetime(9999, 12, 31, tzinfo=UTC), "type": "C"})
+    stream.finish()
+
+
+def test_a_batch_after_the_limit_makes_no_event_late() -> None:
+    counts = []
+    for singly in (False, True):
+        stream = nestream.query("SEQ(A a, C c) WITHIN 6 LIMIT 1").stream(schema=SCHEMA)
+        for event in ({"ts": 1, "type": "A", "id": 1}, {"ts": 2, "type": "C", "id": 1}):
+            stream.push(event) if singly else stream.push_batch([event])
+        stream.push_batch([{"ts": 9, "type": "A", "id": 1}])
+        stream.push({"ts": 5, "type": "A", "id": 1})
+        counts.append(stream.late_count)
+    assert counts[0] == counts[1]
+
+
 def test_a_column_that_joins_later_is_shown_in_the_matches_after_it() -> None:
     stream = nestream.query("SEQ(A a, C c) WITHIN 10").stream()
     for n in range(6):

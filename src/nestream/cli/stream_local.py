@@ -204,11 +204,11 @@ class _Told:
         self._wanted.job.tell(progress)
         if self._wanted.log is not None and progress.at is not None:
             self._wanted.log(progress)
-        left_out = events_left_out(progress)
-        if left_out and not self._silent and self.job is not None:
+        problem = None if self._silent or self.job is None else self.job.first_problem
+        if problem is not None:
             self._status.clear()
-            first = " ".join((self.job.first_problem or "").split())
-            why = f" (the first: {first})" if first else ""
+            left_out = events_left_out(progress)
+            why = f" (the first of this run: {' '.join(problem.split())})"
             hint = "--late FILE.jsonl saves them with the reason"
             if progress.late:
                 hint += ", --watermark DURATION allows for more lateness"

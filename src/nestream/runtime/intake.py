@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from nestream.model.columns import computable, missing, table_of
 from nestream.model.frames import is_frame, is_unread
+from nestream.model.python_values import names_of_rows
 from nestream.model.schema import Kind, kind_of
 from nestream.model.widening import mixing, taking
 
@@ -32,7 +33,7 @@ def is_batch(events: Any) -> bool:
 
 def table_of_events(events: list[dict[str, Any]], time: str, type: str) -> pa.Table:
     """Convert single events to a table, which always has columns for the time and the type."""
-    return table_of(events, dict.fromkeys([time, type, *(name for event in events for name in event)]))
+    return table_of(events, dict.fromkeys([time, type, *names_of_rows(events)]))
 
 
 def without_role(table: pa.Table, role: str, name: str) -> tuple[npt.NDArray[np.bool_], str] | None:

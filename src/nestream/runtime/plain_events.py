@@ -21,6 +21,8 @@ Check = Callable[[Any], bool]
 
 _EPOCH, _ZONED_EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_LAST_YEAR = 9999
+"""In another zone, a time of this year or of the year 1 may be beyond what Python can represent."""
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -46,7 +48,8 @@ def check_of(datatype: pa.DataType) -> Check | None:
                 return True
             if not isinstance(value, datetime) or value.__class__ is not datetime:  # not of pandas
                 return False
-            return (value.tzinfo is not None) == zoned and value.microsecond % step == 0
+            is_zoned = value.utcoffset() is not None
+            return is_zoned == zoned and value.microsecond % step == 0 and 1 < value.year < _LAST_YEAR
 
         return is_moment
     if pa.types.is_null(datatype):

@@ -93,7 +93,7 @@ class Single:
             return None
         try:
             return cls(progress, known, whole)
-        except OwnFunctionError:
+        except (OwnFunctionError, ValueError, OverflowError):  # or a held time that Python cannot represent
             return None
 
     def _begin(self, progress: Progress) -> None:
@@ -164,10 +164,15 @@ class Single:
         ready = self._ready(event, time)
         return self._matches(ready) if ready else []
 
-    def absorb(self, table: pa.Table, times: Times) -> None:
-        """Take events that are not late and whose matches the engine emits."""
-        for event, time in zip(table.to_pylist(), times.tolist(), strict=True):
+    def absorb(self, table: pa.Table, times: Times) -> bool:
+        """Take events that are not late and whose matches the engine emits; return whether it can."""
+        try:
+            events = table.to_pylist()
+        except (ValueError, OverflowError):  # a time that Python cannot represent
+            return False
+        for event, time in zip(events, times.tolist(), strict=True):
             self._ready(event, time)
+        return True
 
     def _ready(self, event: dict[str, Any], time: int) -> list[Ready]:
         """Take an event; return the events that decide something now."""

@@ -317,10 +317,9 @@ class Stream:
             self._aside.bury(event(row), reason)
         for row in arrival.late:
             self._aside.leave(event(row))
-        if self._single is not None and not known:
-            if self._progress is arrival.progress and len(arrival.times) <= _FEW:
-                self._single.absorb(arrival.table, arrival.times)
-            else:
+        if self._single is not None and not known and not self._has_all:
+            few = self._progress is arrival.progress and len(arrival.times) <= _FEW
+            if not (few and self._single.absorb(arrival.table, arrival.times)):
                 self._single, self._alone = None, 0
         self._progress = arrival.progress
         self.events_in += len(arrival.times) + len(arrival.late)
