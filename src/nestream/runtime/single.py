@@ -42,7 +42,14 @@ _MOST_NAMES = 4096
 class Single:
     """The state of a stream for single events; it takes over from the progress of the stream."""
 
-    def __init__(self, progress: Progress, programs: list[NativeProgram], whole: bool) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        programs: list[NativeProgram],
+        whole: bool,
+        held: list[dict[str, Any]],
+        waiting: list[list[dict[str, Any]]],
+    ) -> None:
         run = progress.run
         self.schema = run.schema
         self.patience = progress.patience
@@ -72,7 +79,7 @@ class Single:
         self.greatest = LEAST if progress.greatest is None else progress.greatest
         reached = progress.watermark
         self.watermark = LEAST if reached is None else reached
-        self._begin(progress)
+        self._begin(progress, held, waiting)
 
     @classmethod
     def of(cls, progress: Progress, *, whole: bool) -> Single | None:
@@ -91,30 +98,36 @@ class Single:
             return None
         if pa.types.is_null(columns[run.schema.time]) or pa.types.is_null(columns[run.schema.type]):
             return None
+        run.store.seal()
+        held = _events(run.store.payload)
+        waiting = [_events(part.table) for part in progress.waiting.parts]
+        if held is None or None in waiting:
+            return None
         try:
-            return cls(progress, known, whole)
-        except (OwnFunctionError, ValueError, OverflowError):  # or a held time that Python cannot represent
+            return cls(progress, known, whole, held, [part for part in waiting if part is not None])
+        except OwnFunctionError:
             return None
 
-    def _begin(self, progress: Progress) -> None:
-        """Take over what the engine holds."""
+    def _begin(
+        self, progress: Progress, held: list[dict[str, Any]], waiting: list[list[dict[str, Any]]]
+    ) -> None:
+        """Take over the events that the engine holds and those that wait for the watermark."""
         run = progress.run
         store = run.store
-        store.seal()
-        held = zip(
+        rows = zip(
             store.ts.tolist(),
             (store.pos + store.base).tolist(),
             store.type_names().to_pylist(),
-            store.payload.to_pylist(),
+            held,
             strict=True,
         )
-        for time, place, type, event in held:
+        for time, place, type, event in rows:
             event[self._type_name] = type
             self.matcher.add(type, (time, place, self._whole(event)))
         self.matcher.pass_over(run.decided)
         self.matcher.seen = store.seen
-        for part in progress.waiting.parts:
-            for time, event in zip(part.times.tolist(), part.table.to_pylist(), strict=True):
+        for part, events in zip(progress.waiting.parts, waiting, strict=True):
+            for time, event in zip(part.times.tolist(), events, strict=True):
                 heapq.heappush(self._waiting, (time, self._arrivals, event))
                 self._arrivals += 1
 
@@ -166,9 +179,8 @@ class Single:
 
     def absorb(self, table: pa.Table, times: Times) -> bool:
         """Take events that are not late and whose matches the engine emits; return whether it can."""
-        try:
-            events = table.to_pylist()
-        except (ValueError, OverflowError):  # a time that Python cannot represent
+        events = _events(table)
+        if events is None:
             return False
         for event, time in zip(events, times.tolist(), strict=True):
             self._ready(event, time)
@@ -298,6 +310,14 @@ class Shown:
         match["match_start"] = first[2].get(self.time)
         match["match_end"] = last[2].get(self.time)
         return match
+
+
+def _events(table: pa.Table) -> list[dict[str, Any]] | None:
+    """The events of a table as dictionaries; None if one has a time that Python cannot represent."""
+    try:
+        return table.to_pylist()  # type: ignore[no-any-return]  # pyarrow has no types
+    except (ValueError, OverflowError):
+        return None
 
 
 def _anything(value: Any) -> bool:
