@@ -98,6 +98,26 @@ def test_what_was_edited_by_hand_is_taken_when_the_files_have_come_to_rest(tmp_p
     assert RuleFolder(tmp_path).read(known) == found  # so another job says the same
 
 
+def test_an_edit_while_the_files_are_read_is_taken_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(RuleFolder(tmp_path), "add one", one=A)
+    job = RuleFolder(tmp_path)
+    latest = RuleFolder._latest
+
+    def edited_meanwhile(folder: RuleFolder) -> RuleSet | None:
+        (tmp_path / "one.neel").write_text(B)
+        return latest(folder)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RuleFolder, "_latest", edited_meanwhile)
+        found = job.read(None)
+    assert found.texts == {"one": A}
+    for _ in range(3):
+        found = job.read(found)
+    assert found.texts == {"one": B}
+
+
 def test_a_change_by_command_is_taken_at_once(tmp_path: Path) -> None:
     (tmp_path / "one.neel").write_text(A)
     folder = RuleFolder(tmp_path)

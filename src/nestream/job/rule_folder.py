@@ -78,7 +78,7 @@ class RuleFolder:
             found = self._edited(known, texts)
         else:
             return known
-        self._last = self._looks(), found
+        self._last = looks, found  # a file that changed since then is seen the next time
         return found
 
     def _found(self, before: RuleSet, texts: Mapping[str, str]) -> RuleSet:
