@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from bisect import bisect_left
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -402,3 +406,29 @@ def test_every_kernel_is_compiled_in_advance() -> None:
         name for module in modules for name, value in vars(module).items() if isinstance(value, Kernel)
     }
     assert called | inner == declared
+
+
+UNSAVED = """
+import resource, sys
+import numba.core.caching, numpy as np
+from nestream.engine.kernels.search import places
+if sys.argv[1] == "full disk":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY))
+else:
+    numba.core.caching.CacheImpl._locator_classes = []
+values, begin = np.arange(9, dtype=np.int32), np.array((0, 9), np.int32)
+for _ in range(2):
+    print(places(values, begin, np.zeros(2, np.int32), np.array((3, 7), np.int32)).tolist())
+"""
+
+
+@pytest.mark.parametrize("why", ["full disk", "no folder"])
+def test_a_kernel_whose_machine_code_cannot_be_saved_runs_nevertheless(tmp_path: Path, why: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNSAVED, why],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines() == ["[3, 7]", "[3, 7]"], done.stderr

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
@@ -40,6 +41,7 @@ class Kernel:
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self._compiled: Callable[..., Any] | None = None
+        self._is_saved = True
 
     def __call__(self, *arguments: Any) -> Any:
         if self._compiled is None:
@@ -53,22 +55,32 @@ class Kernel:
                     _interpreting.kernel = False
             self.compile()
             assert self._compiled is not None
-        return self._compiled(*arguments)
+        try:
+            return self._compiled(*arguments)
+        except OSError:  # the machine code cannot be saved, because a disk is full: each process compiles it
+            return self.compile(saved=False)(*arguments)
 
-    def compile(self) -> Any:
-        """Compile the function with Numba; the machine code is cached beside the source."""
-        if self._compiled is None:
+    def compile(self, *, saved: bool = True) -> Any:
+        """Compile the function with Numba; the machine code is saved beside the source, if that is possible.
+
+        Otherwise it is saved in the user's folder for such files, or nowhere.
+        """
+        if self._compiled is None or self._is_saved > saved:
             import numba
 
             # A kernel may call others by name: the compiled one must see them compiled.
             names = {
-                name: value.compile() if isinstance(value, Kernel) and value is not self else value
+                name: value.compile(saved=saved) if isinstance(value, Kernel) and value is not self else value
                 for name, value in self.function.__globals__.items()
                 if name in self.function.__code__.co_names
             }
             plain = FunctionType(self.function.__code__, {**names, "__name__": self.function.__module__})
             plain.__module__, plain.__qualname__ = self.function.__module__, self.function.__qualname__
-            self._compiled = numba.njit(plain, nogil=True, cache=True, boundscheck=False)
+            compiled: Any = numba.njit(plain, nogil=True, boundscheck=False)
+            if saved:
+                with suppress(RuntimeError):  # no folder can be written
+                    compiled.enable_caching()
+            self._compiled, self._is_saved = compiled, saved
         return self._compiled
 
 
