@@ -13,7 +13,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
@@ -76,11 +75,11 @@ class Kernel:
             }
             plain = FunctionType(self.function.__code__, {**names, "__name__": self.function.__module__})
             plain.__module__, plain.__qualname__ = self.function.__module__, self.function.__qualname__
-            compiled: Any = numba.njit(plain, nogil=True, boundscheck=False)
-            if saved:
-                with suppress(RuntimeError):  # no folder can be written
-                    compiled.enable_caching()
-            self._compiled, self._is_saved = compiled, saved
+            try:
+                self._compiled = numba.njit(plain, nogil=True, boundscheck=False, cache=saved)
+            except RuntimeError:  # no folder can be written
+                self._compiled = numba.njit(plain, nogil=True, boundscheck=False)
+            self._is_saved = saved
         return self._compiled
 
 
