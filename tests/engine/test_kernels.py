@@ -76,6 +76,8 @@ def test_the_places_of_some_rows_come_key_by_key(
     found = in_form(stack.places_between, form)(rows, begin, first, end)
     assert found.tolist() == [place for place, row in enumerate(rows) if first <= row < end]
     assert in_form(stack.taken, form)(rows, found).tolist() == [rows[place] for place in found]
+    by_row = in_form(stack.in_row_order, form)(ints(range(31)), ints([20, 7, 30, 5]), 5, 31)
+    assert by_row.tolist() == [5, 7, 20, 30]
     unbound = in_form(stack.taken_or_none, form)(rows, ints([-1, *found]))
     assert unbound.tolist() == [-1, *(rows[place] for place in found)]
 
@@ -161,6 +163,7 @@ def test_chains_are_built_in_pieces_of_any_size(form: str, data: st.DataObject) 
     """Law: latest starts do not go down, so what a window allows of a range is its tail."""
     count = data.draw(st.integers(3, 12))
     kinds = data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count))
+    bound = data.draw(st.integers(0, count))
     steps = [
         [row for row in range(count) if kinds[row] == step] for step in range(data.draw(st.integers(2, 4)))
     ]
@@ -173,7 +176,12 @@ def test_chains_are_built_in_pieces_of_any_size(form: str, data: st.DataObject) 
         kept.append([])
         for n, row in enumerate(rows):
             place = int(offset[number]) + n
-            before = [p for p in kept[number - 1] if steps[number - 1][p - int(offset[number - 1])] < row]
+            earliest = bound if number == len(steps) - 1 else 0  # of the last step, something limits the gap
+            before = [
+                p
+                for p in kept[number - 1]
+                if earliest <= steps[number - 1][p - int(offset[number - 1])] < row
+            ]
             lowest[place], end[place] = (before[0], before[-1] + 1) if before else (0, 0)
             if before:
                 start[place] = start[before[-1]]
@@ -209,26 +217,57 @@ def test_chains_are_built_in_pieces_of_any_size(form: str, data: st.DataObject) 
     assert built == expected
     total, _ = in_form(chain.count_through, form)(*arguments, 1 << 40, at, until)
     assert total == len(expected)
+    following = np.zeros(int(offset[-1]), np.int32)
+    spans = [ints((first, first + len(own))) for first, own in zip(offset[:-1], kept, strict=True)]
+    for number in range(last - 1):
+        in_form(chain.followers, form)(spans[number], spans[number + 1], end, following)
+    at, until = np.zeros((2, last + 1), np.int32)
+    places, built = ints(range(int(offset[-1]))), []
+    while at[last] < columns.shape[1]:
+        found = np.empty((last + 1, room), np.int32)
+        some = in_form(chain.fill_in_order, form)(
+            columns[0], reach, start, lowest, end, following, places, at, until, found
+        )
+        built += list(zip(*found[:, :some].tolist(), strict=True))
+    assert built == sorted(expected, key=lambda match: (match[-1], match))
 
 
 @FORMS
 @few
-@given(stretches, stretches, st.integers(0, 9))
-def test_the_events_before_another_within_its_window_are_a_range(
-    form: str, keys: list[list[int]], others: list[list[int]], window: int
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2), st.integers(0, 1)), max_size=15, unique=True),
+    st.integers(0, 9),
+    st.integers(0, 12),
+)
+def test_the_events_of_other_parts_before_one_within_its_window_are_ranges(
+    form: str, drawn: list[tuple[int, int, int]], window: int, since: int
 ) -> None:
-    others = [*others, *([[]] * len(keys))][: len(keys)]
-    other, begin = flat(others), begins(list(map(len, others)))
-    reach = ints(max(0, row - window) for row in range(31))
-    lows, highs = in_form(products.ranges_before, form)(
-        flat(keys), begins(list(map(len, keys))), other, begin, reach
-    )
-    found = [other[low:high].tolist() for low, high in zip(lows, highs, strict=True)]
-    assert found == [
-        [x for x in own if reach[row] <= x < row]
-        for key, own in zip(keys, others, strict=True)
-        for row in key
+    """Each event is a row, a part and a key; a row may serve several parts."""
+    stacks = [
+        [[r for r, p, k in sorted(drawn) if (p, k) == (part, key)] for key in (0, 1)] for part in range(3)
     ]
+    rows = flat([row for part in stacks for row in part])
+    ends = begins([len(own) for part in stacks for own in part])
+    begin = ints([ends[0:3], ends[2:5], ends[4:7]]) if len(ends) else ends
+    reach = ints(max(0, row - window) for row in range(13))
+    events, parts, number = (
+        (ints(column) for column in zip(*sorted(drawn), strict=True)) if drawn else [ints([])] * 3
+    )
+    found, lows, highs, counts = in_form(products.ranges_before, form)(
+        events, parts, number, rows, begin, reach, since
+    )
+    expected = {}
+    for place, (row, part, key) in enumerate(sorted(drawn)):
+        inside = [[x for x in stacks[p][key] if reach[row] <= x < row] for p in range(3) if p != part]
+        if row >= since and all(inside):
+            expected[place] = inside
+    assert found.tolist() == list(expected)
+    ranges = [
+        [rows[low:high].tolist() for low, high in zip(*both, strict=True)]
+        for both in zip(lows.T, highs.T, strict=True)
+    ]
+    assert ranges == list(expected.values())
+    assert counts.tolist() == [len(list(product(*inside))) for inside in expected.values()]
 
 
 @FORMS
@@ -316,7 +355,6 @@ def test_a_product_has_every_combination_in_order(
 ) -> None:
     lows = ints(low for ranges in drawn for low, _ in ranges).reshape(-1, 2).T.copy()
     highs = lows + ints(size for ranges in drawn for _, size in ranges).reshape(-1, 2).T
-    counts = in_form(products.combinations, form)(lows, highs)
     last = data.draw(st.integers(0, 2))
     rows, events = ints(range(20, 30)), ints(range(100, 100 + len(drawn)))
     expected = [
@@ -324,8 +362,8 @@ def test_a_product_has_every_combination_in_order(
         for number, ranges in enumerate(drawn)
         for places in product(*(range(low, low + size) for low, size in ranges))
     ]
-    assert counts.sum() == len(expected)
-    found = in_form(products.combine, form)(rows, lows, highs, events, last, len(expected))
+    parts = ints([last] * len(drawn))
+    found = in_form(products.combine, form)(rows, lows, highs, events, parts, len(expected))
     assert list(zip(*found.tolist(), strict=True)) == expected
 
 
@@ -384,12 +422,16 @@ def test_matches_of_one_moment_are_sorted_however_far_apart_their_rows_are(
 
 
 @FORMS
-@pytest.mark.parametrize(("length", "parts"), [(40, 6), (256, 4), (250, 4), (2**17, 4)])
-def test_a_product_of_ranges_does_not_overflow(form: str, length: int, parts: int) -> None:
-    lows = np.zeros((parts, 1), np.int32)
-    highs = np.full((parts, 1), length, np.int32)
-    (found,) = in_form(products.combinations, form)(lows, highs)
-    assert found == min(length**parts, products.MOST)
+@pytest.mark.parametrize(("length", "others"), [(40, 6), (256, 4), (250, 4), (1200, 4)])
+def test_a_product_of_ranges_does_not_overflow(form: str, length: int, others: int) -> None:
+    events, last = ints(range(length * others + 1)), length * others
+    parts = ints(event // length for event in events)
+    begin = ints((part * length, min((part + 1) * length, last + 1)) for part in range(others + 1))
+    found, _, _, counts = in_form(products.ranges_before, form)(
+        events, parts, np.zeros_like(events), events, begin, np.zeros_like(events), 0
+    )
+    assert found.tolist() == [last]
+    assert counts.tolist() == [min(length**others, products.MOST)]
 
 
 def test_every_kernel_is_compiled_in_advance() -> None:

@@ -46,6 +46,8 @@ class Bindings:
     rows: dict[str, Rows]
     count: int
     outer: Rows | None = None
+    in_order: bool = False
+    """Whether whole matches are ordered by their last events, then by rows, and so are those found next."""
 
     def only(self, which: npt.NDArray[Any]) -> Bindings:
         """Some of the partial matches, by a mask or by their numbers."""

@@ -92,6 +92,8 @@ class EventBuffer:
         self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
         self._source: tuple[pa.Table, Ints] | None = None
         """The batch that all the events arrived in, and their rows in it, while there is only one."""
+        self._shown = 0
+        """How many events matches have shown so far."""
         self.payload = empty_table(pa.schema([pa.field(name, schema.columns[name]) for name in self.columns]))
         self.leaf_rows: list[npt.NDArray[Any]] = [np.empty(0, np.int32) for _ in self.leaves]
         """The rows of each leaf, in 32 bits; the papers' engine accepts any integers."""
@@ -276,7 +278,8 @@ class EventBuffer:
         self, rows: Mapping[str, Ints], members: Mapping[str, Members]
     ) -> tuple[pa.Table, dict[str, Ints], dict[str, Members]]:
         """A table with the events of some matches and of their groups, and their rows in it."""
-        if self._source is None:
+        self._shown += sum(map(len, rows.values()))
+        if self._source is None or self._shown > len(self):  # close together, the events are in the cache
             return self.payload, dict(rows), dict(members)
         source, taken = self._source
 

@@ -407,13 +407,19 @@ class Matcher:
     def _sorted(self, held: list[Matches], *, repeated: bool) -> list[Matches]:
         """The kept rows of the matches, without duplicates where the output is distinct, in output order."""
         held = [bindings for bindings in held if bindings.count]
-        if not held:
-            return []
+        if not held or self._come_in_order(held):
+            return held
         columns = self._joined(held)
         if self.emitted is not None:
             some = columns[:, columns.max(axis=0) != UNBOUND]  # those that keep an event
             columns = np.array(self.emitted.new(list(some), self.store, repeated=repeated), np.int32)
         return [self._in_order(columns)] if columns.shape[1] else []
+
+    def _come_in_order(self, held: list[Matches]) -> bool:
+        """Whether matches were found in output order, each once, and show all their variables."""
+        single = len(self.program.outlines) == 1 and self.emitted is None
+        kept = self.program.kept
+        return single and not self.events.ties and all(m.in_order and tuple(m.rows) == kept for m in held)
 
     # -- what is held --------------------------------------------------------------------------------------
 

@@ -111,7 +111,7 @@ class RunningOperator(Operator):
     def run(self, first: int, end: int) -> Iterator[Matches]:
         """The matches decided in a range of positions."""
         found = self.physical.run(self.evaluation, self._asked(first, end))
-        return (Matches(part.rows, part.count) for part in found)
+        return (Matches(part.rows, part.count, in_order=part.in_order) for part in found)
 
     def promising(self, first: int, end: int) -> int:
         """How many positions at a time are expected to stay within the budget."""

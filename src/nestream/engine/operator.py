@@ -38,6 +38,11 @@ class Matches:
     """The members of the groups that are shown, or that may extend beyond the other events."""
     aggregates: Mapping[Aggregate, Vector] = field(default_factory=dict, kw_only=True)
     """The aggregates that RETURN computes, one value per match."""
+    in_order: bool = field(default=False, kw_only=True)
+    """Whether they are ordered by their last events, then by their rows in the order of `rows`.
+
+    Those that an operator finds next then follow them.
+    """
 
     def only(self, which: npt.NDArray[np.bool_]) -> Matches:
         """A selection of the matches, before their groups are known."""

@@ -7,10 +7,12 @@ fits in the processor's caches, and memory does not grow with the table.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
+import numpy as np
 import pyarrow as pa
 
 from nestream.engine.matcher import PIECE
@@ -60,8 +62,11 @@ class TimeSlices:
 
     def __init__(self, events: pa.Table, schema: Schema, program: Program, threads: int) -> None:
         self._events = events
-        self._schema = schema
-        self._column = events.column(schema.time)
+        chunks = [times_of(chunk, schema) for chunk in events.column(schema.time).chunks if len(chunk)]
+        self._times = chunks
+        """The times of the events, chunk by chunk; mostly the chunks themselves."""
+        self._begin = [0, *accumulate(map(len, chunks))]
+        """The first row of each chunk, and the number of rows."""
         self._before = program.window
         self._after = program.window if Decided.WINDOW in program.decided else 0
         count = -(-len(events) // ROWS)
@@ -94,8 +99,12 @@ class TimeSlices:
         return end if end > start else self._since(self._time(start) + 1)
 
     def _time(self, row: int) -> int:
-        return int(times_of(self._column.slice(row, 1), self._schema)[0])
+        chunk = bisect_right(self._begin, row) - 1
+        return int(self._times[chunk][row - self._begin[chunk]])
 
     def _since(self, time: int) -> int:
         """The first row at or after a time."""
-        return bisect_left(range(len(self._events)), time, key=self._time)
+        chunk = bisect_left(self._times, time, key=lambda times: int(times[-1]))
+        if chunk == len(self._times):
+            return len(self._events)
+        return self._begin[chunk] + int(np.searchsorted(self._times[chunk], time))

@@ -152,6 +152,95 @@ def extend_through(
 
 
 @kernel
+def followers(begin: Any, next_begin: Any, end: Any, found: Any) -> None:
+    """For each place of a step, the first place of the next step that may follow it; written to `found`.
+
+    `end` delimits the predecessors of each place, and never decreases within a key.
+    """
+    for key in range(len(begin) - 1):
+        after = next_begin[key]
+        for place in range(begin[key], begin[key + 1]):
+            while after < next_begin[key + 1] and end[after] <= place:
+                after += 1
+            found[place] = after
+
+
+@kernel
+def fill_in_order(
+    triggers: Any,
+    reach: Any,
+    start: Any,
+    lowest: Any,
+    end: Any,
+    following: Any,
+    rows: Any,
+    at: Any,
+    until: Any,
+    found: Any,
+) -> int:
+    """Build the matches of some last events, each event's in the order of their rows; return how many.
+
+    `triggers` are the places of last events, `reach` the first row in the window of each, and `following` the
+    first place of the next step that may follow a place; the others are those of `extend_through`. Matches go
+    to the columns of `found`. Those of one event stay together, unless there is no room even for them alone.
+
+    Continues where an earlier call stopped because `found` was full: the last entry of `at` is the number of
+    the next last event, and the last one of `until` whether it was begun.
+
+    Law: only the last step has a `lowest` above the beginning of its key. So each place whose prefix fits in
+    the window, and which precedes the last predecessor of the next step, is followed by a range that is not
+    empty: going forward has no dead ends either.
+    """
+    count = 0
+    steps = len(at) - 1
+    room = found.shape[1]
+    for i in range(at[steps], len(triggers)):
+        trigger = triggers[i]
+        whole = count
+        step = 0
+        if until[steps]:
+            step = steps - 1
+        else:
+            until[steps - 1] = end[trigger]
+            first = lowest[trigger]
+            for before in range(steps - 2, -1, -1):
+                first = lowest[until[before + 1] - 1]
+                until[before] = end[until[before + 1] - 1]
+            at[0] = first_in_window(start, first, until[0], reach[i])
+        while step >= 0:
+            if step == steps - 1:
+                first = at[step]
+                last = min(until[step], first + room - count)
+                for place in range(first, last):
+                    for before in range(step):
+                        found[before, count] = rows[at[before] - 1]
+                    found[step, count] = rows[place]
+                    found[steps, count] = rows[trigger]
+                    count += 1
+                if last < until[step]:
+                    at[steps] = i
+                    if whole > 0:
+                        until[steps] = 0
+                        return whole
+                    at[step] = last
+                    until[steps] = 1
+                    return count
+                step -= 1
+            elif at[step] == until[step]:
+                step -= 1
+            else:
+                place = at[step]
+                at[step] += 1
+                step += 1
+                at[step] = following[place]
+                if step == steps - 1:
+                    at[step] = max(following[place], lowest[trigger])
+        at[steps] = i + 1
+        until[steps] = 0
+    return count
+
+
+@kernel
 def count_through(
     columns: Any,
     reach: Any,

@@ -7,84 +7,88 @@ from typing import Any
 import numpy as np
 
 from nestream.engine.kernels import kernel
-from nestream.engine.kernels.search import first_at_least
 
 MOST = 1 << 40
 """Above this number, the combinations of a single event are not counted exactly."""
 
 
 @kernel
-def ranges_before(rows: Any, begin: Any, other: Any, other_begin: Any, reach: Any) -> Any:
-    """For each event, the places of another stack, by the same keys, that lie in its window before it."""
-    lows = np.empty(len(rows), np.int32)
-    highs = np.empty(len(rows), np.int32)
-    for key in range(len(begin) - 1):
-        if begin[key] == begin[key + 1]:
-            continue
-        limit = other_begin[key + 1]
-        low = first_at_least(other, other_begin[key], limit, reach[rows[begin[key]]])
-        high = first_at_least(other, low, limit, rows[begin[key]])
-        for place in range(begin[key], begin[key + 1]):
-            since = reach[rows[place]]
-            while low < limit and other[low] < since:
-                low += 1
-            while high < limit and other[high] < rows[place]:
-                high += 1
-            lows[place] = low
-            highs[place] = max(low, high)
-    return lows, highs
+def ranges_before(events: Any, parts: Any, number: Any, rows: Any, begin: Any, reach: Any, since: int) -> Any:
+    """For each event as the last of its match, the ranges of the other parts in its window before it.
 
+    `events` are the rows of the events of all parts in ascending order, `parts` and `number` the part and the
+    key of each. `rows` are the rows of all stacks, and key k of part p has the places `begin[p, k]` to
+    `begin[p, k + 1]`.
 
-@kernel
-def combinations(lows: Any, highs: Any) -> Any:
-    """How many combinations each event has: the product of the lengths of its ranges, at most MOST."""
-    counts = np.empty(lows.shape[1], np.int64)
-    for i in range(lows.shape[1]):
-        product = 1
-        for part in range(lows.shape[0]):
-            # interpreted, the product of NumPy integers of 32 bits would overflow
-            product *= max(int(highs[part, i]) - int(lows[part, i]), 0)
-            if product == 0:
-                break
-            if product > MOST:
-                product = MOST
-        counts[i] = product
-    return counts
-
-
-@kernel
-def combine(rows: Any, lows: Any, highs: Any, events: Any, last: int, total: int) -> Any:
-    """Build every combination of each event's ranges as a column of rows; the event is part `last`.
-
-    `rows` are those of the stacks of all other parts, one after the other, and `lows` and `highs` places in
-    it. The last part moves fastest, so the combinations of an event are in the order of their rows.
+    Returns the numbers of the events from row `since` on that have some combination, the places where the
+    ranges of their other parts begin and end, and how many combinations there are, at most MOST.
     """
-    parts = lows.shape[0]
-    found = np.empty((parts + 1, total), np.int32)
-    place = np.empty(parts, np.int32)
+    width = begin.shape[0]
+    first = begin[:, :-1].copy()
+    passed = begin[:, :-1].copy()  # where the events of each part and key that came before end
+    found = np.empty(len(events), np.int32)
+    lows = np.empty((width - 1, len(events)), np.int32)
+    highs = np.empty((width - 1, len(events)), np.int32)
+    counts = np.empty(len(events), np.int64)
+    count = 0
+    i = 0
+    while i < len(events):
+        row = events[i]
+        end = i
+        while end < len(events) and events[end] == row:  # an event may serve several parts
+            end += 1
+        for j in range(i, end if row >= since else i):
+            product = 1
+            line = 0
+            for part in range(width):
+                if part != parts[j]:
+                    low = first[part, number[j]]
+                    high = passed[part, number[j]]
+                    while low < high and rows[low] < reach[row]:
+                        low += 1
+                    first[part, number[j]] = low
+                    lows[line, count] = low
+                    highs[line, count] = high
+                    line += 1
+                    # interpreted, the product of NumPy integers of 32 bits would overflow
+                    product = min(product * (int(high) - int(low)), MOST)
+            found[count] = j
+            counts[count] = product
+            count += product > 0
+        for j in range(i, end):
+            passed[parts[j], number[j]] += 1
+        i = end
+    return found[:count], lows[:, :count].copy(), highs[:, :count].copy(), counts[:count]
+
+
+@kernel
+def combine(rows: Any, lows: Any, highs: Any, events: Any, parts: Any, total: int) -> Any:
+    """Build every combination of each event's ranges as a column of rows; the event is part `parts[i]`.
+
+    `lows` and `highs` are places in `rows`. Later parts move faster, so the combinations of an event are in
+    the order of their rows.
+    """
+    width = lows.shape[0] + 1
+    found = np.empty((width, total), np.int32)
     count = 0
     for i in range(lows.shape[1]):
-        empty = False
-        for part in range(parts):
-            place[part] = lows[part, i]
-            if lows[part, i] >= highs[part, i]:
-                empty = True
-        if empty:
-            continue
-        while True:
-            for moving in range(lows[parts - 1, i], highs[parts - 1, i]):
-                for part in range(parts - 1):
-                    found[part + (part >= last), count] = rows[place[part]]
-                found[parts - (last == parts), count] = rows[moving]
-                found[last, count] = events[i]
-                count += 1
-            part = parts - 2
-            while part >= 0:
-                place[part] += 1
-                if place[part] < highs[part, i]:
-                    break
-                place[part] = lows[part, i]
-                part -= 1
-            if part < 0:
-                break
+        size = 1
+        for line in range(width - 1):
+            size *= int(highs[line, i]) - int(lows[line, i])
+        repeated = 1
+        line = width - 2
+        for part in range(width - 1, -1, -1):
+            if part == parts[i]:
+                for place in range(count, count + size):
+                    found[part, place] = events[i]
+                continue
+            place = count
+            while place < count + size:
+                for taken in range(lows[line, i], highs[line, i]):
+                    for _ in range(repeated):
+                        found[part, place] = rows[taken]
+                        place += 1
+            repeated *= int(highs[line, i]) - int(lows[line, i])
+            line -= 1
+        count += size
     return found

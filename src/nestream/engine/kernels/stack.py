@@ -67,6 +67,20 @@ def places_between(rows: Any, begin: Any, first: int, end: int) -> Any:
 
 
 @kernel
+def in_row_order(rows: Any, places: Any, first: int, end: int) -> Any:
+    """Sort places by their rows, which all differ and are in `[first, end)`."""
+    by_row = np.full(end - first + 1, -1, np.int32)
+    for i in range(len(places)):
+        by_row[rows[places[i]] - first] = places[i]
+    found = np.empty(end - first + 1, np.int32)
+    count = 0
+    for i in range(end - first):
+        found[count] = by_row[i]
+        count += by_row[i] >= 0
+    return found[:count]
+
+
+@kernel
 def taken(values: Any, places: Any) -> Any:
     """The values at some places."""
     found = np.empty(len(places), values.dtype)
@@ -92,11 +106,15 @@ def window_starts(measure: Any, size: np.int64) -> Any:
     """For each row, the first row whose measure is less by at most `size`; measures never decrease."""
     found = np.empty(len(measure), np.int32)
     first = 0
-    for row in range(len(measure)):
-        if measure[row] >= LEAST + size:  # otherwise the difference would overflow
-            while measure[first] < measure[row] - size:
-                first += 1
+    row = 0
+    while row < len(measure) and measure[row] < LEAST + size:  # the difference would overflow
+        found[row] = 0
+        row += 1
+    while row < len(measure):  # branch-free, because the branch would be unpredictable
+        before = measure[first] < measure[row] - size
         found[row] = first
+        first += before
+        row += not before
     return found
 
 

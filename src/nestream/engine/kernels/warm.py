@@ -12,10 +12,12 @@ from nestream.engine.kernels.chain import (
     extend,
     extend_prefixes,
     extend_through,
+    fill_in_order,
+    followers,
     running_maximum,
 )
 from nestream.engine.kernels.order import by_group, groups_of
-from nestream.engine.kernels.product import combinations, combine, ranges_before
+from nestream.engine.kernels.product import combine, ranges_before
 from nestream.engine.kernels.ranges import (
     block_extremes,
     differences,
@@ -29,6 +31,7 @@ from nestream.engine.kernels.scan import of_known_types, of_types
 from nestream.engine.kernels.search import latest, places, raised_bounds
 from nestream.engine.kernels.stack import (
     first_of_time,
+    in_row_order,
     key_of_place,
     places_between,
     sorted_by_key,
@@ -54,6 +57,7 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (sorted_by_key, (_ROWS, _ROWS, 1)),
     (key_of_place, (_BEGIN, 1)),
     (places_between, (_ROWS, _BEGIN, 0, 1)),
+    (in_row_order, (_ROWS, _ROWS, 0, 1)),
     (places, (_ROWS, _BEGIN, _ROWS, _ROWS)),
     (taken, (_ROWS, _ROWS)),
     (taken_or_none, (_LONG, _ROWS)),
@@ -63,13 +67,14 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (extend_through, (_GRID, _ROWS, _ROWS, _ROWS, _ROWS, 1, 0, _BEGIN, _BEGIN, _ROWS, _GRID)),
     (count_through, (_GRID, _ROWS, _ROWS, _ROWS, _ROWS, 1, 0, 1, _BEGIN, _BEGIN)),
     (extend, (_GRID, _ROWS, _ROWS, _ROWS + 1, 1)),
+    (followers, (_BEGIN, _BEGIN, _ROWS, _ROWS)),
+    (fill_in_order, (_ROWS, _ROWS, _ROWS, _ROWS, _ROWS, _ROWS, _ROWS, _BEGIN, _BEGIN, _GRID)),
     (running_maximum, (_ROWS, _BEGIN)),
     (latest_starts, (_ROWS, _BEGIN, _ROWS, _ROWS)),
     (both_ended, (_ROWS, _BEGIN, _ROWS, _ROWS, _BEGIN, _ROWS)),
-    (combinations, (_GRID, _GRID)),
-    (ranges_before, (_ROWS, _BEGIN, _ROWS, _BEGIN, _ROWS)),
+    (ranges_before, (_ROWS, _ROWS, _ROWS, _ROWS, _BEGIN.reshape(1, 2), _ROWS, 0)),
     (taken, (_LONG, _ROWS)),
-    (combine, (_ROWS, _GRID, _GRID + 1, _ROWS, 0, 1)),
+    (combine, (_ROWS, _GRID, _GRID + 1, _ROWS, _ROWS, 1)),
     (groups_of, (_GRID, _ROWS)),
     (by_group, (_GRID, _BEGIN, _ROWS, np.ones(1, bool), _ROWS, 0, 0)),
     (prefix_sums, (_FLOATS,)),

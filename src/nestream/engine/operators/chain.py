@@ -34,6 +34,8 @@ from nestream.model.keep import Keep, Kept
 
 _FEW = 32
 """For how many triggers matches are built to estimate their number."""
+_SELDOM = 4
+"""Only the events for new matches are prepared if at most one in this many events is new."""
 _SOME = 4096
 """How many triggers are counted at a time, so that counting can be abandoned."""
 
@@ -200,7 +202,8 @@ class Chain:
         """The prepared steps, built once for all ranges of an evaluation; None to join them instead."""
         span: Asked | None = asked
         if asked.by_last:
-            span = Asked(evaluation.since, len(evaluation)) if evaluation.since else None
+            since, end = evaluation.since, len(evaluation)
+            span = Asked(since, end) if _SELDOM * (end - since) < end else None
         return evaluation.made((self, evaluation.window, span), lambda: self._prepare(evaluation, span))
 
     def _prepare(self, evaluation: Evaluation, asked: Asked | None) -> PreparedChain | None:
@@ -225,6 +228,11 @@ class Chain:
         prepared = self._prepared(evaluation, asked)
         if prepared is None:
             yield from self.join.run(evaluation, asked)
+            return
+        if prepared.is_ordered:
+            for found in prepared.in_order(asked):
+                rows = dict(zip(self.names, found, strict=True))
+                yield Bindings(rows, found.shape[1], in_order=asked.by_last)
             return
         level = len(prepared.steps) - 1
         columns = prepared.triggers(asked).reshape(1, -1)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,8 +20,15 @@ import numpy.typing as npt
 from nestream.engine.block import Negation
 from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.chain import count_through, extend_prefixes, extend_through, running_maximum
-from nestream.engine.kernels.stack import places_between, sorted_by_key, taken
+from nestream.engine.kernels.chain import (
+    count_through,
+    extend_prefixes,
+    extend_through,
+    fill_in_order,
+    followers,
+    running_maximum,
+)
+from nestream.engine.kernels.stack import in_row_order, places_between, sorted_by_key, taken
 from nestream.engine.operators.derived import keys_of, member_limits
 from nestream.engine.operators.operator import Asked
 from nestream.model.expression import Expression, variables
@@ -87,6 +96,8 @@ class PreparedChain:
         length = sum(len(next(iter(rows.values()))) for rows, _ in candidates)
         self.ends, self.start, self.lowest, self.end = (np.empty(length, np.int32) for _ in range(4))
         self.steps: list[Step] = []
+        self._bounded = [False]
+        """For each step, whether something limits how far back its predecessors may be."""
         for place, (rows, begin) in enumerate(candidates):
             self.steps.append(self._step(rows, begin, composite=len(rows) > 1))
             candidates[place] = {}, begin  # release what was left out
@@ -186,6 +197,7 @@ class PreparedChain:
                 low,
                 evaluation.reach,
             )
+            self._bounded.append(bool(len(bound)))
             self.lowest[first : first + len(stay)] = lowest
             self.end[first : first + len(stay)] = end
             if len(stay) < len(rows[names[0]]):
@@ -281,6 +293,44 @@ class PreparedChain:
         """For each trigger, the first row in its window."""
         found: Rows = taken(self.evaluation.reach, taken(self.ends, triggers))
         return found
+
+    @cached_property
+    def is_ordered(self) -> bool:
+        """Whether the matches of each last event are ranges of ranges, which `in_order` builds."""
+        filtered = any(self.filters(level) for level in range(len(self.steps)))
+        return len(self.steps) > 1 and not filtered and not any(self._bounded[:-1])
+
+    @cached_property
+    def _following(self) -> Rows:
+        """For each place, the first place of the next step that may follow it."""
+        found = np.empty(len(self.ends), np.int32)
+        for step, following in pairwise(self.steps[:-1]):
+            followers(step.begin, following.begin, self.end, found)
+        return found
+
+    def in_order(self, asked: Asked) -> Iterator[Rows]:
+        """The matches as rows, piece by piece, in output order if no times are equal."""
+        rows = (asked.first, asked.end) if asked.by_last else (0, len(self.evaluation))
+        triggers = in_row_order(self.ends, self.triggers(asked), *rows)
+        at, until = np.zeros((2, len(self.steps)), np.int32)
+        reach = self._reach(triggers)
+        room = min(self.evaluation.limit, _AT_FIRST * len(triggers))
+        while at[-1] < len(triggers):
+            found = np.empty((len(self.steps), room), np.int32)
+            count = fill_in_order(
+                triggers,
+                reach,
+                self.start,
+                self.lowest,
+                self.end,
+                self._following,
+                self.ends,
+                at,
+                until,
+                found,
+            )
+            yield found[:, :count]
+            room = min(self.evaluation.limit, 8 * room)
 
     def extensions(self, columns: Rows, level: int, stop: int) -> Iterator[Rows]:
         """Extend partial matches from step `level` down to `stop`, piece by piece.

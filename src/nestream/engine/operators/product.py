@@ -9,19 +9,47 @@ filter the matches.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nestream.engine.block import Block
 from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.product import MOST, combinations, combine, ranges_before
-from nestream.engine.kernels.stack import taken
+from nestream.engine.kernels.product import MOST, combine, ranges_before
+from nestream.engine.kernels.stack import key_of_place, sorted_by_key, taken
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
 from nestream.engine.pieces import Counts, pieces
 
-_NO_ROWS = np.empty(0, np.int32)
+
+@dataclass(frozen=True)
+class _Ranges:
+    """The last events of matches in the order of rows, each with its part, and the ranges of the other parts.
+
+    Ranges are places in `rows`, the rows of the stacks of all parts. `in_order` says that no event can be two
+    of the parts, so that all combinations of one event come together.
+    """
+
+    rows: Rows
+    events: Rows
+    parts: Rows
+    lows: Rows
+    highs: Rows
+    counts: Counts
+    in_order: bool
+
+    def between(self, first: int, end: int) -> _Ranges:
+        """Those of the events with some rows."""
+        some = slice(*np.searchsorted(self.events, (first, end)))
+        return replace(
+            self,
+            events=self.events[some],
+            parts=self.parts[some],
+            lows=self.lows[:, some],
+            highs=self.highs[:, some],
+            counts=self.counts[some],
+        )
 
 
 class Product:
@@ -34,66 +62,43 @@ class Product:
         self.join = LateralJoin(block)
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
-        """The matches in the order of their last events, for each part that may be the last."""
+        """The matches in the order of their last events."""
         if not asked.by_last:
             yield from self.join.run(evaluation, asked)
             return
-        for place, last in enumerate(self.block.leaves):
-            yield from self._ending_in(evaluation, place, last, asked)
-
-    def _ending_in(self, evaluation: Evaluation, place: int, last: str, asked: Asked) -> Iterator[Bindings]:
-        events, lows, highs, counts = self._ranges(evaluation, last, asked)
-        rows = self._rows(evaluation, last)
-        for piece in pieces(counts, evaluation.limit):
-            total = int(counts[piece].sum())
+        found = self._ranges(evaluation, asked)
+        for piece in pieces(found.counts, evaluation.limit):
+            total = int(found.counts[piece].sum())
             if not total:
                 continue
-            parts = (np.ascontiguousarray(lows[:, piece]), np.ascontiguousarray(highs[:, piece]))
-            for low, high, size in _cut(*parts, total, evaluation.limit):
-                found = combine(rows, low, high, events[piece], place, size)
-                bindings = Bindings(dict(zip(self.block.leaves, found, strict=True)), size)
-                yield self._filtered(evaluation, bindings)
+            lows, highs = (np.ascontiguousarray(side[:, piece]) for side in (found.lows, found.highs))
+            for low, high, size in _cut(lows, highs, total, evaluation.limit):
+                rows = combine(found.rows, low, high, found.events[piece], found.parts[piece], size)
+                bindings = Bindings(dict(zip(self.block.leaves, rows, strict=True)), size)
+                passed = self._filtered(evaluation, bindings)
+                passed.in_order = found.in_order
+                yield passed
 
-    def _rows(self, evaluation: Evaluation, last: str) -> Rows:
-        """The rows of the stacks of all parts except one, one after the other."""
-        others = [self._stack(evaluation, name).rows for name in self.block.leaves if name != last]
-        joined: Rows = evaluation.made((self, last), lambda: np.concatenate([_NO_ROWS, *others]))
-        return joined
+    def _ranges(self, evaluation: Evaluation, asked: Asked) -> _Ranges:
+        """The events that are the last of a wanted match, with the ranges of the other parts."""
+        which = (self, evaluation.window, evaluation.since)
+        return evaluation.made(which, lambda: self._all_ranges(evaluation)).between(asked.first, asked.end)
 
-    def _ranges(self, evaluation: Evaluation, last: str, asked: Asked) -> tuple[Rows, Rows, Rows, Counts]:
-        """The events that are the last of a match, the ranges of the other parts, and their combinations.
-
-        Ranges are places in the rows of the other parts.
-        """
-        events, lows, highs, counts = evaluation.made(
-            (self, evaluation.window, evaluation.since, last), lambda: self._all_ranges(evaluation, last)
+    def _all_ranges(self, evaluation: Evaluation) -> _Ranges:
+        """The same for everything that an evaluation may ask for."""
+        stacks = [self._stack(evaluation, name) for name in self.block.leaves]
+        rows = np.concatenate([stack.rows for stack in stacks])
+        parts = np.repeat(np.arange(len(stacks), dtype=np.int32), [len(stack) for stack in stacks])
+        number = np.concatenate([key_of_place(stack.begin, len(stack)) for stack in stacks])
+        ends = np.cumsum([0, *map(len, stacks)], dtype=np.int32)
+        begin = np.stack([stack.begin + first for stack, first in zip(stacks, ends[:-1], strict=True)])
+        order, _ = sorted_by_key(np.arange(len(rows), dtype=np.int32), rows, len(evaluation))
+        events, parts = taken(rows, order), taken(parts, order)
+        found, lows, highs, counts = ranges_before(
+            events, parts, taken(number, order), rows, begin, evaluation.reach, evaluation.since
         )
-        some = slice(*np.searchsorted(events, (asked.first, asked.end)))
-        return events[some], lows[:, some], highs[:, some], counts[some]
-
-    def _all_ranges(self, evaluation: Evaluation, last: str) -> tuple[Rows, Rows, Rows, Counts]:
-        """The same for everything that an evaluation may ask for, in the order of the last events."""
-        events = self._last_events(evaluation, last)
-        places = np.full(len(evaluation), -1, np.int32)
-        places[events.rows] = np.arange(len(events), dtype=np.int32)
-        order = places[places >= 0]
-        others = [self._stack(evaluation, name) for name in self.block.leaves if name != last]
-        lows, highs = np.empty((2, len(others), len(events)), np.int32)
-        first = np.int32(0)
-        for part, other in enumerate(others):
-            low, high = ranges_before(events.rows, events.begin, other.rows, other.begin, evaluation.reach)
-            lows[part], highs[part] = taken(low, order) + first, taken(high, order) + first
-            first += np.int32(len(other))
-        return taken(events.rows, order), lows, highs, combinations(lows, highs)
-
-    def _last_events(self, evaluation: Evaluation, last: str) -> Stack:
-        """The events of a part from the first wanted one on, by key."""
-        stack = self._stack(evaluation, last)
-        if not evaluation.since:
-            return stack
-        new = stack.rows >= evaluation.since
-        counted = np.concatenate(([0], np.cumsum(new))).astype(np.int32)
-        return Stack(stack.rows[new], counted[stack.begin])
+        distinct = bool((events[1:] > events[:-1]).all())
+        return _Ranges(rows, taken(events, found), taken(parts, found), lows, highs, counts, distinct)
 
     def _stack(self, evaluation: Evaluation, name: str) -> Stack:
         key = self.block.key[name] if self.block.key else None
@@ -113,9 +118,7 @@ class Product:
 
     def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
         """How many matches there are if all pass the filters."""
-        if not asked.by_last:
-            return None
-        return float(sum(self._ranges(evaluation, last, asked)[3].sum() for last in self.block.leaves))
+        return float(self._ranges(evaluation, asked).counts.sum()) if asked.by_last else None
 
     def counts(self, evaluation: Evaluation, asked: Asked) -> Iterator[int]:
         """Count the matches: products of lengths where nothing filters."""
@@ -123,16 +126,12 @@ class Product:
         if not asked.by_last or block.apart or block.predicates or block.negations:
             yield from (found.count for found in self.run(evaluation, asked))
             return
-        for last in block.leaves:
-            counts = self._ranges(evaluation, last, asked)[3]
-            yield (
-                int(counts.sum())
-                if counts.max(initial=0) < MOST
-                else _exact(counts, *self._ranges(evaluation, last, asked)[1:3])
-            )
+        found = self._ranges(evaluation, asked)
+        few = found.counts.max(initial=0) < MOST
+        yield int(found.counts.sum()) if few else _exact(found.lows, found.highs)
 
 
-def _exact(counts: Counts, lows: Rows, highs: Rows) -> int:
+def _exact(lows: Rows, highs: Rows) -> int:
     """The number of combinations where some event has more than a kernel can count."""
     lengths = (highs - lows).astype(object)
     return int(np.prod(lengths, axis=0).sum())
