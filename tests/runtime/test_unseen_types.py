@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import nestream
@@ -48,6 +50,25 @@ def test_a_negated_type_is_looked_at_too() -> None:
     assert told(lambda: nestream.query("SEQ(Recycle r, !Washin w, Operating o) WITHIN 9").match(EVENTS)) == [
         "no event has type 'Washin'; did you mean 'Washing'?"
     ]
+
+
+def dictionary(words: list[str], *used: str) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array([words.index(name) for name in used], pa.int8()), words)
+
+
+@pytest.mark.parametrize("rest", [KINDS[2:], ("Washing", "Washing")])
+def test_a_dictionary_with_words_that_no_event_has_changes_nothing(rest: tuple[str, str]) -> None:
+    several = [
+        dictionary(["Unused", "Washing", "Recycle"], *KINDS[:2]),
+        dictionary(["Operating", "Washing", "Recycle", "Recycler"], *rest),
+    ]
+    for text in (TYPO, "SEQ(Unuse u, Washing w) WITHIN 9", "SEQ(Recyclers r, Washing w) WITHIN 9"):
+        dictionaries, strings = (
+            pa.table({"ts": [0, 1, 2, 3], "type": pa.chunked_array(chunks)})
+            for chunks in (several, [chunk.cast(pa.string()) for chunk in several])
+        )
+        found = told(partial(nestream.query(text).match, dictionaries))
+        assert found == told(partial(nestream.query(text).match, strings))
 
 
 def test_a_set_says_which_query_it_is() -> None:

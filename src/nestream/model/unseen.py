@@ -40,15 +40,33 @@ def unseen_types(wanted: Iterable[str], column: pa.ChunkedArray | pa.Array) -> l
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
     wanted = list(dict.fromkeys(wanted))
-    present: dict[str, None] = {}
+    present: set[str] = set()
+    possible: set[str] = set()
     first, size = 0, _FIRST_LOOK
     while first < len(column):
-        present |= dict.fromkeys(_names(column.slice(first, size)))
-        if present.keys() >= set(wanted):  # usually after a few events
+        part = column.slice(first, size)
+        words = _words(part)
+        if words is None or not words.isdisjoint(set(wanted) - present):
+            present.update(_names(part))
+        else:  # none of the types that are missing can be there
+            possible |= words
+        if present.issuperset(wanted):  # usually after a few events
             return []
         first, size = first + size, 4 * size
     absent = [name for name in wanted if name not in present]
+    if not possible <= present and sentences(wanted, absent, present | possible - set(wanted)):
+        present.update(_names(column))
     return sentences(wanted, absent, present)
+
+
+def _words(column: pa.ChunkedArray) -> set[str] | None:
+    """The types that a column of small dictionaries may hold; None for any other column."""
+    if not pa.types.is_dictionary(column.type):
+        return None
+    dictionaries = [chunk.dictionary for chunk in column.chunks]
+    if any(len(words) > MOST_TYPES for words in dictionaries):
+        return None
+    return {str(name) for words in dictionaries for name in words.to_pylist() if name is not None}
 
 
 def sentences(wanted: Collection[str], absent: Iterable[str], present: Collection[str]) -> list[str]:

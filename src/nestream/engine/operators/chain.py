@@ -230,9 +230,7 @@ class Chain:
             yield from self.join.run(evaluation, asked)
             return
         if prepared.is_ordered:
-            for found in prepared.in_order(asked):
-                rows = dict(zip(self.names, found, strict=True))
-                yield Bindings(rows, found.shape[1], in_order=asked.by_last)
+            yield from prepared.in_order(asked)
             return
         level = len(prepared.steps) - 1
         columns = prepared.triggers(asked).reshape(1, -1)

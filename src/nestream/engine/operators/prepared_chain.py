@@ -296,9 +296,10 @@ class PreparedChain:
 
     @cached_property
     def is_ordered(self) -> bool:
-        """Whether the matches of each last event are ranges of ranges, which `in_order` builds."""
-        filtered = any(self.filters(level) for level in range(len(self.steps)))
-        return len(self.steps) > 1 and not filtered and not any(self._bounded[:-1])
+        """Whether `in_order` can build the matches: nothing filters them before they are whole."""
+        filtered = any(self.filters(level) for level in range(1, len(self.steps)))
+        single = len(self._level) == len(self.steps)
+        return single and len(self.steps) > 1 and not filtered and not any(self._bounded[:-1])
 
     @cached_property
     def _following(self) -> Rows:
@@ -308,10 +309,10 @@ class PreparedChain:
             followers(step.begin, following.begin, self.end, found)
         return found
 
-    def in_order(self, asked: Asked) -> Iterator[Rows]:
-        """The matches as rows, piece by piece, in output order if no times are equal."""
-        rows = (asked.first, asked.end) if asked.by_last else (0, len(self.evaluation))
-        triggers = in_row_order(self.ends, self.triggers(asked), *rows)
+    def in_order(self, asked: Asked) -> Iterator[Bindings]:
+        """The matches piece by piece, by their last events, then by their rows."""
+        span = (asked.first, asked.end) if asked.by_last else (0, len(self.evaluation))
+        triggers = in_row_order(self.ends, self.triggers(asked), *span)
         at, until = np.zeros((2, len(self.steps)), np.int32)
         reach = self._reach(triggers)
         room = min(self.evaluation.limit, _AT_FIRST * len(triggers))
@@ -329,7 +330,12 @@ class PreparedChain:
                 until,
                 found,
             )
-            yield found[:, :count]
+            rows = dict(zip(self.chain.names, found[:, :count], strict=True))
+            bindings = Bindings(rows, count)
+            if self.filters(0):
+                bindings, _ = self._passed(bindings, 0)
+            bindings.in_order = asked.by_last
+            yield bindings
             room = min(self.evaluation.limit, 8 * room)
 
     def extensions(self, columns: Rows, level: int, stop: int) -> Iterator[Rows]:
@@ -428,7 +434,11 @@ class PreparedChain:
             columns = np.compress(fits, columns, axis=1)
         if not self._due[level] and not self._late[level]:
             return columns
-        bindings = self.bindings(columns, level)
+        _, kept = self._passed(self.bindings(columns, level), level)
+        return columns if len(kept) == columns.shape[1] else np.take(columns, kept, axis=1)
+
+    def _passed(self, bindings: Bindings, level: int) -> tuple[Bindings, npt.NDArray[np.intp]]:
+        """The partial matches that pass the predicates and negations of a step, and their numbers."""
         kept = np.arange(bindings.count)
         for predicate in self._due[level]:
             if bindings.count:
@@ -438,7 +448,7 @@ class PreparedChain:
             if bindings.count:
                 stays = ~self.chain.join.drops(self.evaluation, negation, bindings)
                 kept, bindings = kept[stays], bindings.only(stays)
-        return columns if len(kept) == columns.shape[1] else np.take(columns, kept, axis=1)
+        return bindings, kept
 
     def bindings(self, columns: Rows, level: int) -> Bindings:
         """Partial matches, given by their places from a step on, as rows."""
