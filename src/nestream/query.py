@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from nestream.compose.inputs import held
     from nestream.compose.missing_attributes import counted, lacking, read_by_several
     from nestream.compose.run import Run, refuse_endless
-    from nestream.compose.settings import How, Settings
+    from nestream.compose.settings import How, Settings, known_threads
     from nestream.compose.spark import collected as collected_from_spark
     from nestream.compose.spark import (
         counted_on_spark,
@@ -81,7 +81,7 @@ else:  # loaded on use: parsing and printing a query needs none of them
         "nestream.compose.missing_attributes", "counted", "lacking", "read_by_several"
     )
     Run, refuse_endless = lazy("nestream.compose.run", "Run", "refuse_endless")
-    (Settings,) = lazy("nestream.compose.settings", "Settings")
+    Settings, known_threads = lazy("nestream.compose.settings", "Settings", "known_threads")
     collected_from_spark, dataframe_of, is_dataframe = lazy(
         "nestream.compose.spark", "collected", "dataframe_of", "is_dataframe"
     )
@@ -433,7 +433,7 @@ class Query(Matching):
         matches = match_reference(run.plan, run.table, run.schema, run.kinds)
         yield from (matches.slice(0, 0), matches)
 
-    def count(self, events: Any, **how: Unpack[How]) -> int:
+    def count(self, events: Any, *, threads: int | None = None, **how: Unpack[How]) -> int:
         """Count the matches without building them. Takes the options of `match`.
 
         Matches over a Spark DataFrame are counted on Spark.
@@ -449,7 +449,7 @@ class Query(Matching):
         if how.get("strategy") == "reference":
             return int(self.match(events, **how).num_rows)
         run = self.prepare(events, **how)
-        return LocalRun(run.compiled()).count(run.table)
+        return LocalRun(run.compiled()).count(run.table, known_threads(threads))
 
     def count_within(self, seconds: float, events: Any, **how: Unpack[How]) -> int | None:
         """Like `count`; None if it takes longer."""

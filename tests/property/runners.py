@@ -206,11 +206,14 @@ def derived_anew(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Tab
 
 
 def sliced(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
-    """The whole table in slices of time of a few events, by one thread or several."""
+    """The whole table in slices of time of a few events, by one thread or several; counted, too."""
     chance = random.Random(seed)
     few = chance.choice((1, 2, 3, 5))
     with patch.object(time_slices, "ROWS", few), patch.object(time_slices, "_SHARE", chance.choice((0, 1))):
-        return query(text).match(table, order=order, threads=chance.choice((1, 2, 3)))
+        matches = query(text).match(table, order=order, threads=chance.choice((1, 2, 3)))
+        counted = query(text).count(table, order=order, threads=chance.choice((1, 2, 3)))
+    assert counted == matches.num_rows
+    return matches
 
 
 def normalised(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:

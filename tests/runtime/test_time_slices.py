@@ -52,11 +52,14 @@ def test_a_slice_is_longer_than_what_it_repeats(monkeypatch: pytest.MonkeyPatch)
 
 def test_slices_are_shorter_where_there_are_many_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_slices, "ROWS", 9)
-    monkeypatch.setattr(time_slices, "PIECE", 1)
+    monkeypatch.setattr(time_slices, "PIECE", 2)
     run, table = started(nestream.query("SEQ(A a, B b) WITHIN 2"))
     slices = TimeSlices(table, run.schema, run.program, 1)
-    slices.adapt(24)
-    assert next(iter(slices)).end == 2  # 3 events with 8 matches, as far as times differ
+    whole = next(iter(slices))
+    assert (whole.end, whole.rows) == (None, 9)
+    slices.adapt(whole, 12)
+    slices.adapt(whole, 12)  # another thread had as long a slice
+    assert next(iter(slices)).end == 2  # 3 events with 4 matches of 2 events, as far as times differ
 
 
 @pytest.mark.parametrize(

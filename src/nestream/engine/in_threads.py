@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
-_AHEAD = 8
+_AHEAD = 3
 """How many results of one item may be made before they are taken."""
 _END = object()
 

@@ -29,8 +29,8 @@ from nestream.engine.windowed_events import WindowedEvents
 
 UNBOUND = -1
 _NO_ROWS = np.empty(0, np.int32)
-PIECE = 1 << 17
-"""How many partial matches are processed at once.
+PIECE = 300_000
+"""How many events the partial matches that are processed at once have together.
 
 This few stay in the processor's caches, which makes matching nearly twice as fast as processing millions, and
 keeps memory small.
@@ -52,10 +52,9 @@ class Matcher:
         self.emitted = EmittedMatches(program.kept) if program.distinct else None
         self._repeats = True
         """Whether an emitted match may be found again later."""
-        width = max(len(outline.bound) for outline in program.outlines)
-        self.budget = max(1, program.memory // (64 * (width + 1)))
+        self.budget = max(1, program.memory // (64 * (program.width + 1)))
         """The maximum number of matches of one moment held at once."""
-        self.limit = min(PIECE, self.budget)
+        self.limit = min(PIECE // program.width + 1, self.budget)
         self.execution = program.start(self.limit)
         self.keeper = Keeper(program, events) if program.keep is not None else None
 
@@ -185,39 +184,51 @@ class Matcher:
 
         None means the end of the events. KEEP chooses among these matches only.
         """
+        rows = self._all_arrived(first, end)
+        if len(self.store):
+            with self._cached(cache) as made:
+                for matches in self._kept_between(*rows, made):
+                    yield from self._completed(matches, made)
+
+    def counts_between(self, first: int, end: int | None) -> Iterator[int]:
+        """Count these matches in parts, building only what is needed."""
+        rows = self._all_arrived(first, end)
+        if not len(self.store):
+            return
+        with self._cached(None) as cache:
+            if self.emitted is not None or self.keeper is not None:
+                yield from (matches.count for matches in self._kept_between(*rows, cache))
+                return
+            since, until = (self._position(row) - self.store.base for row in rows)
+            for operator in self.operators(cache, at_once=True, first=since):
+                yield from operator.counts(since, until)
+
+    def _all_arrived(self, first: int, end: int | None) -> tuple[int, int]:
+        """Take the events as complete; return the rows of those from one time on and before another."""
         self.watermark = END
         self.events.seal()
-        store = self.store
-        if not len(store):
-            return
-        since = int(np.searchsorted(store.ts, first))
-        until = len(store) if end is None else int(np.searchsorted(store.ts, end))
-        with self._cached(cache) as made:
-            for matches in self._kept_between(since, until, made):
-                yield from self._completed(matches, made)
+        times = self.store.ts
+        until = len(times) if end is None else int(np.searchsorted(times, end))
+        return int(np.searchsorted(times, first)), until
+
+    def _position(self, row: int) -> int:
+        """The position of a row, or of the next event to arrive."""
+        return int(self.store.pos[row]) + self.store.base if row < len(self.store) else self.events.seen
 
     def _kept_between(self, since: int, until: int, cache: EvaluationCache) -> Iterable[Matches]:
         """The matches that end in a range of rows and that KEEP keeps."""
-        store = self.store
         chosen = self._chosen(cache)
         if chosen is not None:
             ends = [np.max(list(matches.rows.values()), axis=0) for matches in chosen]
             inside = [(last >= since) & (last < until) for last in ends]
             return self._pieces([found.only(which) for found, which in zip(chosen, inside, strict=True)])
-        bounds = [
-            int(store.pos[row]) + store.base if row < len(store) else self.events.seen
-            for row in (since, until)
-        ]
-        self.decided = [bounds[0]] * len(self.program.outlines)
-        found = self._decide([bounds[1]] * len(self.program.outlines), at_once=True, cache=cache)
+        since, until = self._position(since), self._position(until)
+        self.decided = [since] * len(self.program.outlines)
+        found = self._decide([until] * len(self.program.outlines), at_once=True, cache=cache)
         return found if self.keeper is None else self.keeper.all_of(found)
 
-    def count(self) -> int:
-        """Count all matches, after all events have arrived, building only what is needed."""
-        return sum(self.counts())
-
     def counts(self) -> Iterator[int]:
-        """The same in parts, so that counting can be abandoned."""
+        """Count all matches in parts, after all events have arrived, building only what is needed."""
         self.watermark = END
         self.events.seal()
         if not len(self.store):
@@ -324,14 +335,14 @@ class Matcher:
         if first + size >= end:
             return end
         store = self.store
-        row = int(np.searchsorted(store.pos, first + size, "left"))
-        if row >= len(store):
+        row, until = map(int, np.searchsorted(store.pos, (first + size, end)))
+        row = min(row, until - 1)  # where the rest has no events, the last event before it
+        if row < 0:
             return end
-        row = int(np.searchsorted(store.ts, store.ts[row], "left"))
-        if store.pos[row] <= first:
-            row = int(np.searchsorted(store.ts, store.ts[row], "right"))
-            return int(store.pos[row]) if row < len(store) else end
-        return int(store.pos[row])
+        moment = int(np.searchsorted(store.ts, store.ts[row], "left"))
+        if store.pos[moment] <= first:
+            moment = int(np.searchsorted(store.ts, store.ts[row], "right"))
+        return int(store.pos[moment]) if moment < until else end
 
     def _decidable(self, decided: Decided, watermark: int) -> int:
         """The position up to which the matches of an operator are decided."""
@@ -349,7 +360,7 @@ class Matcher:
                 if program.measure is Measure.EVENTS:
                     return max(self.events.seen - (program.window - 1), 0)
                 row = int(store.since(watermark - program.window))
-        return int(store.pos[row]) + store.base if row < len(store) else self.events.seen
+        return self._position(row)
 
     def _collect(
         self, operators: Sequence[Operator], first: int, end: int, targets: list[int], most: int

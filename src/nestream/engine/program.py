@@ -192,6 +192,11 @@ class Program(Scope, ABC):
     keep: Keep | None = field(default=None, kw_only=True)
     """Which matches are kept; a duration in it is in the unit of the times."""
 
+    @property
+    def width(self) -> int:
+        """The maximum number of variables that a match binds."""
+        return max(len(outline.bound) for outline in self.outlines)
+
     @abstractmethod
     def start(self, limit: int) -> Execution:
         """Start the program in one matcher, which holds about `limit` partial matches at a time."""

@@ -29,8 +29,8 @@ from nestream.model.output import (
 from nestream.model.schema import Schema
 
 Rows = npt.NDArray[np.int64]
-_FEW = 4096
-"""Up to this many matches, their events are taken in one call."""
+_POOL = pa.system_memory_pool()
+"""Where the columns of matches live: Arrow's own pool keeps about 30 MB of what each thread has freed."""
 
 
 def build_matches(
@@ -61,7 +61,7 @@ def build_matches(
         if name in members:
             first, last = spanned(members[name], first, last)
     columns: list[pa.Array | pa.ChunkedArray] = []
-    together = _together(output, wanted, events, rows, bool(unbound)) if len(first) <= _FEW else {}
+    together = _together(output, wanted, events, rows, bool(unbound))
     for place, column in enumerate(output.columns):
         if column.name in together:
             columns.append(together[column.name])
@@ -188,7 +188,7 @@ def _struct(events: pa.Table, rows: Rows, datatype: pa.StructType, unbound: bool
 def _together(
     output: Output, wanted: pa.Schema, events: pa.Table, rows: Mapping[str, Rows], unbound: bool
 ) -> dict[str, pa.Array]:
-    """The events of all variables, taken in one call: with few matches, calls dominate."""
+    """The events of all variables, taken in one call: every call has a cost."""
     names = [column.name for column in output.columns if isinstance(column, EventColumn)]
     if not names or not len(events):
         return {}
@@ -205,14 +205,14 @@ def _together(
         taken = batch.take(pa.array(all_rows, mask=all_rows == UNBOUND))
         structs = pa.StructArray.from_arrays(taken.columns, fields=list(datatype), mask=missing)
     else:
-        structs = batch.take(pa.array(all_rows)).to_struct_array()
+        structs = pc.take(batch, pa.array(all_rows), boundscheck=False, memory_pool=_POOL).to_struct_array()
     count = len(rows[names[0]])
     return {name: structs.slice(place * count, count) for place, name in enumerate(names)}
 
 
 def _take(column: pa.ChunkedArray, rows: Rows, unbound: bool) -> pa.Array | pa.ChunkedArray:
     indices = pa.array(rows, mask=rows == UNBOUND) if unbound else pa.array(rows)
-    return pc.take(_plain(column), indices, boundscheck=False)
+    return pc.take(_plain(column), indices, boundscheck=False, memory_pool=_POOL)
 
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -100,24 +100,36 @@ class LocalRun:
             for table in run.within(one.first, one.end):
                 count += table.num_rows
                 yield table
-            slices.adapt(count)
+            slices.adapt(one, count)
 
         return in_threads(within, iter(slices), threads)
 
-    def count(self, events: pa.Table) -> int:
+    def count(self, events: pa.Table, threads: int = 1) -> int:
         """Count the matches over a finite table."""
-        self.append(in_order(events, self.schema))
-        return self._limited(self.matcher.count())
+        return self._limited(sum(self._counts(events, threads)))
 
     def count_within(self, events: pa.Table, seconds: float) -> int | None:
         """The same; None if counting takes longer."""
-        self.append(in_order(events, self.schema))
         total, end = 0, clock.monotonic() + seconds
-        for found in self.matcher.counts():
+        for found in self._counts(events, 1):
             total += found
             if clock.monotonic() > end:
                 return None
         return self._limited(total)
+
+    def _counts(self, events: pa.Table, threads: int) -> Iterator[int]:
+        """Count the matches in parts, so that counting can be abandoned; several threads count slices."""
+        events = in_order(events, self.schema)
+        if not can_be_sliced(self.program):
+            self.append(events)
+            return self.matcher.counts()
+
+        def within(one: TimeSlice) -> Iterator[int]:
+            run = LocalRun(self.compiled)
+            run.append(one.events)
+            return run.matcher.counts_between(one.first, one.end)
+
+        return in_threads(within, iter(TimeSlices(events, self.schema, self.program, threads)), threads)
 
     def _limited(self, total: int) -> int:
         return total if self.compiled.limit is None else min(total, self.compiled.limit)

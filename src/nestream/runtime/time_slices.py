@@ -27,17 +27,20 @@ ROWS = 1 << 19
 """The approximate number of events in a slice."""
 _SHARE = 4
 """A slice is at least this many times as long as what it repeats of the previous one."""
-_PIECES = 8
-"""A slice has at most about this many pieces of matches, so that no thread waits long for another.
-"""
+_PIECES = 4
+"""A slice has at most about this many pieces of matches, so that no thread waits long for another."""
 
 
 @dataclass(frozen=True)
 class TimeSlice:
-    """The events that the matches ending from `first` on and before `end` can see; None is the end."""
+    """The events that the matches ending from `first` on and before `end` can see; None is the end.
+
+    `rows` of them are from `first` on and before `end`.
+    """
 
     first: int
     end: int | None
+    rows: int
     events: pa.Table
 
 
@@ -72,6 +75,8 @@ class TimeSlices:
         count = -(-len(events) // ROWS)
         self._rows = len(events) if count < 2 else -(-len(events) // (-(-count // threads) * threads))
         """How many events the next slice has."""
+        self._most = _PIECES * PIECE // program.width
+        """How many matches a slice should have at most."""
 
     def __iter__(self) -> Iterator[TimeSlice]:
         start, length = 0, len(self._events)
@@ -83,13 +88,13 @@ class TimeSlices:
             if end < length:
                 until = self._time(end)
                 after = self._since(until + self._after) if self._after else end
-            yield TimeSlice(first, until, self._events.slice(before, after - before))
+            yield TimeSlice(first, until, end - start, self._events.slice(before, after - before))
             start = end
 
-    def adapt(self, found: int) -> None:
+    def adapt(self, one: TimeSlice, found: int) -> None:
         """Make slices shorter if one had many matches."""
-        if found > _PIECES * PIECE:
-            self._rows = max(1, self._rows * _PIECES * PIECE // found)
+        if found > self._most:
+            self._rows = max(1, min(self._rows, one.rows * self._most // found))
 
     def _cut(self, start: int, rows: int) -> int:
         """The row, at most about `rows` ahead, at which a new time begins."""
