@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from nestream.compose.analysis import analyzed
     from nestream.compose.as_of import complete_up_to
-    from nestream.compose.explaining import analyzed, as_operators, explained, known_format, with_rewriting
+    from nestream.compose.explaining import as_operators, explained, known_format, with_rewriting
     from nestream.compose.inputs import held
     from nestream.compose.missing_attributes import counted, lacking, read_by_several
     from nestream.compose.run import Run, refuse_endless
@@ -73,10 +74,10 @@ else:  # loaded on use: parsing and printing a query needs none of them
     pa = Lazy("pyarrow")
     (complete_up_to,) = lazy("nestream.compose.as_of", "complete_up_to")
     (held,) = lazy("nestream.compose.inputs", "held")
-    analyzed, as_operators, explained = lazy(
-        "nestream.compose.explaining", "analyzed", "as_operators", "explained"
+    (analyzed,) = lazy("nestream.compose.analysis", "analyzed")
+    as_operators, explained, known_format, with_rewriting = lazy(
+        "nestream.compose.explaining", "as_operators", "explained", "known_format", "with_rewriting"
     )
-    known_format, with_rewriting = lazy("nestream.compose.explaining", "known_format", "with_rewriting")
     counted, lacking, read_by_several = lazy(
         "nestream.compose.missing_attributes", "counted", "lacking", "read_by_several"
     )

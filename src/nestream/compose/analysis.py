@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nestream.compose.run import Run
 from nestream.engine.matcher import Matcher
 from nestream.engine.operator import Measured
 from nestream.engine.program import Program
+from nestream.logical.explain import explain, explain_json
 from nestream.model.text import print_name
+from nestream.runtime.local import LocalRun
+from nestream.runtime.saved_events import in_order
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,17 @@ class Analysis:
         kept = {"views": views} if views else {}
         measured = {"events": self.events, "blocks": blocks, **kept}
         return {**self.program.explain_json(self.operators), "measured": measured}
+
+
+def analyzed(run: Run, format: str) -> Any:
+    """The explanation, with the matches and times of a run over the events."""
+    run.settings.without_reference("has no plan to analyze: choose another strategy")
+    local = LocalRun(run.compiled(whole=True))
+    local.append(in_order(run.table, run.schema))
+    found = measured(local.matcher, run.table.num_rows)
+    if format == "json":
+        return {**explain_json(run.plan), **found.json()}
+    return "\n".join([explain(run.plan), found.text()])
 
 
 def measured(matcher: Matcher, events: int) -> Analysis:

@@ -1,15 +1,11 @@
-"""Explains a query: plan, program and rewriting, as text or plain data."""
+"""Explains a query before it runs: plan, program and rewriting, as text or plain data."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from nestream.compose.analysis import measured
-from nestream.compose.run import Run
 from nestream.logical.explain import explain, explain_json
 from nestream.logical.nodes import Plan, has_groups
-from nestream.runtime.local import LocalRun
-from nestream.runtime.saved_events import in_order
 from nestream.strategies import Options, program_of, tool
 
 FORMATS = ("text", "json")
@@ -47,14 +43,3 @@ def as_operators(plan: Plan, format: str, options: Options | None, dialect: str)
     if has_groups(plan):
         raise ValueError("SASE's operators have no groups\n  hint: explain the query without dialect")
     return tool("explain_operators", "a plan in SASE's operators")(plan, format, options)
-
-
-def analyzed(run: Run, format: str) -> Any:
-    """The explanation, with the matches and times of a run over the events."""
-    run.settings.without_reference("has no plan to analyze: choose another strategy")
-    local = LocalRun(run.compiled(whole=True))
-    local.append(in_order(run.table, run.schema))
-    found = measured(local.matcher, run.table.num_rows)
-    if format == "json":
-        return {**explain_json(run.plan), **found.json()}
-    return "\n".join([explain(run.plan), found.text()])

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nestream.engine.evaluation import Bindings
 from nestream.engine.event_buffer import EventBuffer
@@ -36,6 +35,7 @@ from nestream.model.expression import (
     walk,
 )
 from nestream.model.functions import FUNCTIONS, holding
+from nestream.model.lazy import compute as pc
 from nestream.model.vector import Mask, Vector
 
 AGGREGATE = "\2"

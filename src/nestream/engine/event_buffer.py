@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.scan import of_known_types
@@ -25,6 +24,7 @@ from nestream.engine.values import Evaluator
 from nestream.model.columns import computable, field_of
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
+from nestream.model.lazy import compute as pc
 from nestream.model.output import Members
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Schema

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nestream.model.arithmetic import arithmetic, fits
 from nestream.model.expression import (
@@ -32,6 +31,7 @@ from nestream.model.expression import (
     Or,
 )
 from nestream.model.functions import FUNCTIONS, holding
+from nestream.model.lazy import compute as pc
 from nestream.model.time import computed_constant
 from nestream.model.vector import Mask, Vector, by_rows, common_length, text_type
 
@@ -119,14 +119,15 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-_COMPARE_STRINGS: dict[str, Callable[[Any, Any], Any]] = {
-    "=": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
+_COMPARE_STRINGS = {
+    "=": "equal",
+    "!=": "not_equal",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
 }
+"""Arrow's functions."""
 
 
 def _integer(constant: int) -> Vector:
@@ -138,7 +139,7 @@ def _compare(operator: str, left: Vector, right: Vector) -> Mask:
     if left.is_nothing or right.is_nothing:
         return np.zeros(np.broadcast_shapes(np.shape(left.known), np.shape(right.known)), bool)
     if left.is_arrow:
-        return _as_mask(_COMPARE_STRINGS[operator](left.values, right.values))
+        return _as_mask(pc.call_function(_COMPARE_STRINGS[operator], [left.values, right.values]))
     result = _COMPARE[operator](*_comparable(left.values, right.values))
     return _all([result, *(v.valid for v in (left, right) if v.valid is not None)])
 

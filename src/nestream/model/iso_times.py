@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from nestream.model.lazy import compute as pc
 from nestream.model.plain import is_uuid
 from nestream.model.schema import EventError, Kind, kind_of
 

@@ -42,3 +42,7 @@ class Lazy:
 def lazy(module: str, *names: str) -> tuple[Lazy, ...]:
     """Functions or classes of a module, to be called; they cannot be used with `isinstance`."""
     return tuple(Lazy(module, name) for name in names)
+
+
+compute: Any = Lazy("pyarrow.compute")
+"""Arrow's functions, which planning a query does not need."""

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as arrow
 
+from nestream.model.lazy import compute as pc
 from nestream.model.schema import EventError
 
 Column: TypeAlias = Any
