@@ -62,6 +62,10 @@ def test_rows_are_sorted_by_key_and_keep_their_order(form: str, numbers: list[in
     by_key = [[row for row, number in enumerate(numbers) if number == key] for key in range(4)]
     assert rows.tolist() == [row for key in by_key for row in key]
     assert begin.tolist() == begins([len(key) for key in by_key]).tolist()
+    wanted = in_form(stack.keys_between, form)(ints(range(len(numbers))), ints(numbers), 4, 3, 9)
+    assert wanted.tolist() == [key in numbers[3:9] for key in range(4)]
+    some, _ = in_form(stack.between_by_key, form)(ints(range(len(numbers))), ints(numbers), wanted, 2, 12)
+    assert some.tolist() == [row for key in by_key for row in key if 2 <= row < 12 and wanted[numbers[row]]]
     keys = in_form(stack.key_of_place, form)(begin, len(rows))
     assert keys.tolist() == [numbers[row] for row in rows]
 
@@ -76,8 +80,8 @@ def test_the_places_of_some_rows_come_key_by_key(
     found = in_form(stack.places_between, form)(rows, begin, first, end)
     assert found.tolist() == [place for place, row in enumerate(rows) if first <= row < end]
     assert in_form(stack.taken, form)(rows, found).tolist() == [rows[place] for place in found]
-    by_row = in_form(stack.in_row_order, form)(ints(range(31)), ints([20, 7, 30, 5]), 5, 31)
-    assert by_row.tolist() == [5, 7, 20, 30]
+    by_row = in_form(stack.in_row_order, form)(ints([9, 20, 7, 30, 5, 31, 8]), 1, 6, 6, 31)
+    assert by_row.tolist() == [2, 1, 3]
     unbound = in_form(stack.taken_or_none, form)(rows, ints([-1, *found]))
     assert unbound.tolist() == [-1, *(rows[place] for place in found)]
 
@@ -89,10 +93,10 @@ def test_ties_and_windows_are_found_in_one_pass(form: str, times: list[int], siz
     array = np.array(times, np.int64)
     first = in_form(stack.first_of_time, form)(array)
     assert first.tolist() == [times.index(time) for time in times]
-    starts = in_form(stack.window_starts, form)(array, size)
+    starts = in_form(stack.window_starts, form)(array, size, 0, 0)
     assert starts.tolist() == [bisect_left(times, time - size) for time in times]
     least = np.array([-(2**63), -(2**63) + 5, 2**63 - 1], np.int64)
-    assert in_form(stack.window_starts, form)(least, 5).tolist() == [0, 0, 2]
+    assert in_form(stack.window_starts, form)(least, 5, 0, 0).tolist() == [0, 0, 2]
 
 
 @FORMS
@@ -223,10 +227,12 @@ def test_chains_are_built_in_pieces_of_any_size(form: str, data: st.DataObject) 
         in_form(chain.followers, form)(spans[number], spans[number + 1], end, following)
     at, until = np.zeros((2, last + 1), np.int32)
     places, built = ints(range(int(offset[-1]))), []
+    by_place = np.zeros(int(offset[-1]), np.int32)  # the events are their own rows here
+    by_place[columns[0]] = reach
     while at[last] < columns.shape[1]:
         found = np.empty((last + 1, room), np.int32)
         some = in_form(chain.fill_in_order, form)(
-            columns[0], reach, start, lowest, end, following, places, at, until, found
+            columns[0], by_place, start, lowest, end, following, places, at, until, found
         )
         built += list(zip(*found[:, :some].tolist(), strict=True))
     assert built == sorted(expected, key=lambda match: (match[-1], match))

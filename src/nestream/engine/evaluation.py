@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from nestream.engine.event_buffer import EventBuffer
+from nestream.engine.growing import Growing
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.search import places
 from nestream.engine.kernels.stack import sorted_by_key, window_starts
@@ -80,6 +82,35 @@ class Stack:
         return self._measured[id(measure)][1]
 
 
+class _Reach:
+    """For each row, the first row that fits in a window ending with it; it grows with the events."""
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self._rows = Growing(np.empty(0, np.int32))
+        self._forgotten = 0
+
+    def of(self, events: EventBuffer) -> Rows:
+        """The rows for all the events."""
+        forgotten, self._forgotten = events.forgotten - self._forgotten, events.forgotten
+        if forgotten:
+            self._rows.drop(forgotten)
+            self._rows = Growing(np.maximum(self._rows.values - np.int32(forgotten), np.int32(0)))
+        done = len(self._rows)
+        if done < len(events):
+            self._rows.extend(self._since(events, done, int(self._rows.values[-1]) if done else 0))
+        return self._rows.values
+
+    def _since(self, events: EventBuffer, done: int, first: int) -> Rows:
+        window = self.window
+        if window.measure is Measure.NONE:
+            return np.zeros(len(events) - done, np.int32)
+        counted = window.measure is Measure.EVENTS
+        size = window.size - 1 if counted or window.exclusive else window.size
+        found: Rows = window_starts(events.pos if counted else events.ts, np.int64(size), first, done)
+        return found
+
+
 class Evaluation:
     """One evaluation of a query over the events held."""
 
@@ -106,13 +137,7 @@ class Evaluation:
         return np.arange(len(self), dtype=np.int32)
 
     def _reach(self) -> Rows:
-        window, events = self.window, self.events
-        if window.measure is Measure.NONE or not len(events):
-            return np.zeros(len(events), np.int32)
-        counted = window.measure is Measure.EVENTS
-        size = window.size - 1 if counted or window.exclusive else window.size
-        found: Rows = window_starts(events.pos if counted else events.ts, np.int64(size))
-        return found
+        return self.events.growing(self.window, lambda: _Reach(self.window)).of(self.events)
 
     def __len__(self) -> int:
         return len(self.events)

@@ -7,36 +7,38 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nestream.engine.growing import Growing
+from nestream.engine.held_columns import HeldColumns
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.scan import of_known_types
 from nestream.engine.kernels.stack import first_of_time, taken_or_none
 from nestream.engine.program import LeafSpec
 from nestream.engine.selection import Selection
 from nestream.engine.values import Evaluator
-from nestream.model.columns import computable, field_of
+from nestream.model.columns import computable, field_of, times_of
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
 from nestream.model.lazy import compute as pc
+from nestream.model.match_table import Events, TableOfEvents
 from nestream.model.output import Members
-from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Schema
 from nestream.model.vector import Vector
 
+T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
 _MANY_LEAVES = 16
 """From this number of leaves on, joining small batches before testing them pays off."""
 MOST_TYPES = 1 << 15
 """The maximum number of types: they are numbered in 16 bits."""
-_FEW_WORDS = 64
-"""How many words of a dictionary may be unused before it is rebuilt."""
 
 
 @dataclass
@@ -48,19 +50,14 @@ class Piece:
     pos: Ints
     ts: Ints
     type: npt.NDArray[np.int16]
-    source: pa.Table
+    source: pa.RecordBatch
     """The columns of the batch that the events arrived in."""
     taken: Ints | None
     """The rows of the events in that batch; None for all."""
     members: dict[int, Rows]
     """For each leaf with events in this piece, their rows in it."""
 
-    @property
-    def payload(self) -> pa.Table:
-        """The columns of the events."""
-        return self.source if self.taken is None else self.source.take(pa.array(self.taken))
-
-    def column(self, name: str) -> pa.ChunkedArray:
+    def column(self, name: str) -> pa.Array:
         """One column of the events."""
         found = self.source.column(name)
         return found if self.taken is None else found.take(pa.array(self.taken))
@@ -90,18 +87,23 @@ class EventBuffer:
         self.pos: Ints = np.empty(0, np.int64)
         self.ts: Ints = np.empty(0, np.int64)
         self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
-        self._source: tuple[pa.Table, Ints] | None = None
+        self._source: tuple[pa.RecordBatch, Ints] | None = None
         """The batch that all the events arrived in, and their rows in it, while there is only one."""
+        self._gathering = Lock()
         self._shown = 0
         """How many events matches have shown so far."""
-        self.payload = empty_table(pa.schema([pa.field(name, schema.columns[name]) for name in self.columns]))
+        self._held = HeldColumns(pa.schema([(name, schema.columns[name]) for name in self.columns]))
         self.leaf_rows: list[npt.NDArray[Any]] = [np.empty(0, np.int32) for _ in self.leaves]
         """The rows of each leaf, in 32 bits; the papers' engine accepts any integers."""
+        self._grown()
         self._fresh: set[int] = set()
         self._pieces: list[Piece] = []
         self._computed: dict[str, Vector] = {}
+        self._growing: dict[Hashable, Any] = {}
         self._moments: Rows | None = None
-        self._ties: bool | None = None
+        self._ties = False
+        self._looked = 0
+        """How many of the events were compared to know that."""
         self._low: Ints | None = None
         self._types = pa.array(self.types, pa.string())
         self._words: tuple[pa.Array, npt.NDArray[np.int16]] | None = None
@@ -131,7 +133,7 @@ class EventBuffer:
             pos=rows,
             ts=self._times(batch, taken),
             type=codes,
-            source=pa.Table.from_batches([batch.select(self.columns)]),
+            source=batch.select(self.columns),
             taken=taken,
             members={},
         )
@@ -177,10 +179,10 @@ class EventBuffer:
 
     def _times(self, batch: pa.RecordBatch, rows: Ints | None) -> Ints:
         column = batch.column(self.schema.time)
-        if rows is not None:
-            column = column.take(pa.array(rows))
-        times = computable(column, self.unit, self.schema.time)
-        return np.asarray(times.to_numpy(zero_copy_only=False), np.int64)
+        if rows is None or column.type == pa.int64():
+            times = times_of(column, self.schema)
+            return times if rows is None else times[rows]
+        return times_of(column.take(pa.array(rows)), self.schema)
 
     def _members(self, piece: Piece) -> dict[int, Rows]:
         vectors: dict[str, Vector] = {}
@@ -236,58 +238,64 @@ class EventBuffer:
             piece.members = {}
         self._fresh |= found.keys()
         for leaf in list(found):  # release each part once it is joined
-            self.leaf_rows[leaf] = _joined(self.leaf_rows[leaf], found.pop(leaf))
-        self.pos = _joined(self.pos, [piece.pos for piece in pieces])
-        self.ts = _joined(self.ts, [piece.ts for piece in pieces])
-        self.type = _joined(self.type, [piece.type for piece in pieces])
+            self._rows_of[leaf].extend(*found.pop(leaf))
+            self.leaf_rows[leaf] = self._rows_of[leaf].values
         self._join_payload(pieces)
+        self._pos.extend(*(piece.pos for piece in pieces))
+        self._ts.extend(*(piece.ts for piece in pieces))
+        self._kind.extend(*(piece.type for piece in pieces))
+        self.pos, self.ts, self.type = self._pos.values, self._ts.values, self._kind.values
         self._changed()
+
+    def _grown(self) -> None:
+        """Let the arrays grow from what they hold now."""
+        self._pos, self._ts, self._kind = Growing(self.pos), Growing(self.ts), Growing(self.type)
+        self._rows_of = list(map(Growing, self.leaf_rows))
 
     def _changed(self) -> None:
         """Forget what was computed from the events, because they have changed."""
-        self._computed, self._moments, self._ties, self._low = {}, None, None, None
+        self._computed, self._moments, self._low = {}, None, None
 
     def _join_payload(self, pieces: list[Piece]) -> None:
         """Append the columns of the pieces; those of a single batch stay in place until needed."""
-        if (
-            self._source is None
-            and not self._payload.num_rows
-            and len(pieces) == 1
-            and pieces[0].taken is not None
-        ):
-            self._source = pieces[0].source, pieces[0].taken
+        first, *others = pieces
+        alone = self._source is None and not len(self) and not others
+        if alone and first.taken is not None and first.source.schema.equals(self._held.schema):
+            self._source = first.source, first.taken
             return
-        tables = [self.payload, *(piece.payload for piece in pieces)]
-        del pieces
-        joined = pa.concat_tables([table for table in tables if table.num_rows] or tables[:1])
-        self.payload = joined.unify_dictionaries().combine_chunks() if joined.num_rows else joined
+        self._gather()
+        for piece in pieces:
+            self._held.append(piece.source, piece.taken)
+
+    def _gather(self) -> None:
+        """Copy the columns of the events out of the batch that they arrived in."""
+        with self._gathering:  # several threads may build tables of matches
+            if self._source is not None:
+                self._held.append(*self._source)
+                self._source = None
 
     @property
     def payload(self) -> pa.Table:
         """The columns that are read or shown, one row per event."""
-        if self._source is not None:
-            source, taken = self._source
-            self.payload = source.take(pa.array(taken)).combine_chunks()
-        return self._payload
-
-    @payload.setter
-    def payload(self, table: pa.Table) -> None:
-        self._source, self._payload = None, table
+        self._gather()
+        return self._held.table
 
     def shown(
         self, rows: Mapping[str, Ints], members: Mapping[str, Members]
-    ) -> tuple[pa.Table, dict[str, Ints], dict[str, Members]]:
-        """A table with the events of some matches and of their groups, and their rows in it."""
+    ) -> tuple[Events, Mapping[str, Ints], Mapping[str, Members]]:
+        """The columns of the events of some matches and of their groups, and their rows in these columns."""
         self._shown += sum(map(len, rows.values()))
-        if self._source is None or self._shown > len(self):  # close together, the events are in the cache
-            return self.payload, dict(rows), dict(members)
-        source, taken = self._source
+        source = self._source
+        if source is None or self._shown > len(self):  # close together, the events are in the cache
+            self._gather()
+            return self._held, rows, members
+        batch, taken = source
 
         def of(own: Mapping[str, Ints]) -> dict[str, Ints]:
             return {name: taken_or_none(taken, column) for name, column in own.items()}
 
         groups = {name: Members(group.counts, of(group.rows)) for name, group in members.items()}
-        return source, of(rows), groups
+        return TableOfEvents(pa.Table.from_batches([batch])), of(rows), groups
 
     def take_fresh(self) -> set[int]:
         """Return the leaves that received events since the last call."""
@@ -299,7 +307,8 @@ class EventBuffer:
         codes, rows = self._of_known_types(types)
         if not len(rows):
             return
-        piece = Piece(0, positions[rows], times[rows], codes, payload, rows, {})
+        (batch,) = payload.combine_chunks().to_batches()
+        piece = Piece(0, positions[rows], times[rows], codes, batch, rows, {})
         piece.members = self._members(piece)
         self._pieces.append(self._without_strangers(piece))
         self.seal()
@@ -318,12 +327,15 @@ class EventBuffer:
         if count <= 0:
             return
         self.forgotten += count
-        self.payload = _without_lost_words(self.payload.slice(count).combine_chunks())
+        self._ties, self._looked = False, 0
+        self._gather()
+        self._held.drop(count)
         self.ts, self.type = self.ts[count:].copy(), self.type[count:].copy()
         pos = self.pos[count:] + self.base
         self.base = int(pos[0]) if len(pos) else 0
         self.pos = pos - self.base
         self.leaf_rows = [rows[np.searchsorted(rows, count) :] - count for rows in self.leaf_rows]
+        self._grown()
         self._changed()
 
     # -- reading -------------------------------------------------------------------------------------------
@@ -334,22 +346,34 @@ class EventBuffer:
             self._computed[name] = self.computed(name)
         return self._computed[name]
 
-    def computed(self, name: str) -> Vector:
-        """The same for a single use: it is not kept."""
-        if name in self._computed:
+    def computed(self, name: str, first: int = 0) -> Vector:
+        """The values from a row on, for a single use: they are not kept."""
+        if name in self._computed and not first:
             return self._computed[name]
         if name == TIME_ATTRIBUTE:
-            return Vector(self.ts)
+            return Vector(self.ts[first:])
         if name == TYPE_ATTRIBUTE:
-            return Vector.of(self.type_names().cast(pa.large_string()))
+            return Vector.of(self._types.take(pa.array(self.type[first:])).cast(pa.large_string()))
         held = self.schema.column(name)
-        return Vector.of(computable(field_of(self._column(held), name), self.unit, held))
+        return Vector.of(computable(field_of(self._column(held, first), name), self.unit, held))
 
-    def _column(self, name: str) -> pa.ChunkedArray:
-        if self._source is None:
-            return self.payload.column(name)
-        source, taken = self._source
-        return source.column(name).take(pa.array(taken))
+    def _column(self, name: str, first: int) -> pa.Array | pa.ChunkedArray:
+        source = self._source
+        if source is None:
+            return self._held.since(name, first)
+        return source[0].column(name).take(pa.array(source[1][first:]))
+
+    def integers(self, name: str) -> npt.NDArray[Any] | None:
+        """The values of an attribute for every row, if they are integers without NULL and held as such."""
+        held = self.schema.column(name)
+        return self._held.integers(held) if self._source is None and held in self.columns else None
+
+    def growing(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What is computed from the events and grows with them: kept as long as they are."""
+        if name not in self._growing:
+            self._growing[name] = make()
+        found: T = self._growing[name]
+        return found
 
     @property
     def moments(self) -> Rows:
@@ -361,8 +385,9 @@ class EventBuffer:
     @property
     def ties(self) -> bool:
         """Whether there are events with equal times."""
-        if self._ties is None:
-            self._ties = bool((self.ts[1:] == self.ts[:-1]).any())
+        if not self._ties and self._looked < len(self):
+            fresh = self.ts[max(self._looked - 1, 0) :]
+            self._ties, self._looked = bool((fresh[1:] == fresh[:-1]).any()), len(self)
         return self._ties
 
     @property
@@ -375,21 +400,3 @@ class EventBuffer:
     def type_names(self) -> pa.Array:
         """The event type of every row."""
         return self._types.take(pa.array(self.type))
-
-
-def _joined(held: npt.NDArray[Any], parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Append the parts to what is held; a single non-empty part is not copied."""
-    some = [part for part in (held, *parts) if len(part)]
-    return np.concatenate(some) if len(some) > 1 else some[0] if some else held
-
-
-def _without_lost_words(table: pa.Table) -> pa.Table:
-    """Rebuild the dictionaries of columns that have many more words than rows: forgotten rows used them."""
-    for place, column in enumerate(table.columns):
-        if not pa.types.is_dictionary(column.type):
-            continue
-        words = max((len(chunk.dictionary) for chunk in column.chunks), default=0)
-        if words > 2 * len(column) + _FEW_WORDS:
-            fresh = column.cast(column.type.value_type).dictionary_encode().cast(column.type)
-            table = table.set_column(place, table.schema.field(place), fresh)
-    return table

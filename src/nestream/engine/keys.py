@@ -15,8 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.event_buffer import EventBuffer
+from nestream.engine.growing import Growing
 from nestream.engine.kernels import Rows
 from nestream.engine.program import Scope
+from nestream.model.vector import Vector
 
 _FEW = 4096
 
@@ -61,15 +63,10 @@ class Numbering:
             count = self.size((attributes[place],))
             missing = missing | (column < 0)
             numbers, size = numbers * count + column, size * count
-            if size > self._most:
+            if size > _most(self.events):
                 numbers, known, size = self._renumbered(attributes[: place + 1], numbers)
                 missing = missing | ~known
         return np.where(missing, -1, numbers).astype(np.int32), size
-
-    @property
-    def _most(self) -> int:
-        """The greatest number that is worth an array of that length."""
-        return max(4 * len(self.events), _FEW)
 
     def _renumbered(
         self, attributes: tuple[str, ...], numbers: npt.NDArray[np.int64]
@@ -93,24 +90,107 @@ class Numbering:
     def _number(self, attribute: str) -> None:
         """Number the values of an attribute and of all attributes it is compared with."""
         own = self.classes.get(attribute, attribute)
-        names = [name for name, of in self.classes.items() if of == own] or [attribute]
-        vectors = [self.events.computed(name) for name in names]
+        names = tuple(name for name, of in self.classes.items() if of == own) or (attribute,)
+        numbers: _Numbers = self.events.growing(("numbers", names), lambda: _Numbers(names))
+        columns, size = numbers.of(self.events)
+        for name, column in zip(names, columns, strict=True):
+            self._found[name,] = column, size
+
+
+class _Numbers:
+    """The numbers of attributes that are compared with each other, for the events held.
+
+    A value keeps its number when events arrive: it is the distance to the least value, or comes from a
+    dictionary. If the numbers become too large for the events held, all events are numbered anew.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self._columns = [Growing(np.empty(0, np.int32)) for _ in names]
+        self._forgotten = 0
+        self._size = 1
+        self._least: int | None = None
+        """The value with the number 0; None if numbers are not distances."""
+        self._known: dict[Any, int] | None = None
+        """Otherwise the number of each value, once events follow the first."""
+
+    def of(self, events: EventBuffer) -> tuple[list[Rows], int]:
+        """The numbers for each attribute, row by row, and the greatest number plus one."""
+        for column in self._columns:
+            column.drop(events.forgotten - self._forgotten)
+        self._forgotten = events.forgotten
+        done = len(self._columns[0])
+        if done < len(events) and not (done and self._extend(events, done)):
+            self._begin(events)
+        return [column.values for column in self._columns], self._size
+
+    def _extend(self, events: EventBuffer, done: int) -> bool:
+        """Number new events as those before; return whether that is possible."""
+        most = _most(events)
+        if self._least is None:
+            return self._by_value(events, done, most)
+        for name, column in zip(self.names, self._columns, strict=True):
+            values = events.integers(name)
+            if values is None or len(values) < len(events):
+                return False
+            least, greatest = int(values[done:].min()), int(values[done:].max())
+            if least < self._least or greatest - self._least >= most:
+                return False
+            column.extend(values[done:] - np.int64(self._least))
+            self._size = max(self._size, greatest - self._least + 1)
+        return True
+
+    def _begin(self, events: EventBuffer) -> None:
+        """Number all events."""
+        count = len(events)
+        vectors = [events.computed(name) for name in self.names]
         some = next((vector for vector in vectors if not vector.is_nothing), None)
+        self._least = self._known = None
         if some is None:
-            numbers, size = np.full(len(self.events) * len(names), -1, np.int32), 1
+            numbers, size = np.full(count * len(vectors), -1, np.int32), 1
         elif some.is_arrow:
             kind = some.values.type
-            joined = pa.chunked_array([vector.column(kind, len(self.events)) for vector in vectors])
+            joined = pa.chunked_array([vector.column(kind, count) for vector in vectors])
             numbers, size = _encoded(joined.combine_chunks())
         else:
-            nothing = np.zeros(len(self.events), some.values.dtype)
+            nothing = np.zeros(count, some.values.dtype)
             columns = [nothing if vector.is_nothing else vector.values for vector in vectors]
-            numbers, size = _numbered(columns, self._most)
-        for place, (name, vector) in enumerate(zip(names, vectors, strict=True)):
-            part = numbers[place * len(self.events) :][: len(self.events)]
-            if vector.is_nothing or vector.valid is not None:
-                part = np.where(vector.known, part, np.int32(-1))
-            self._found[name,] = part, max(size, 1)
+            numbers, size, self._least = _numbered(columns, _most(events))
+        parts = np.split(numbers, len(vectors))
+        self._columns = [Growing(_or_none(part, v)) for part, v in zip(parts, vectors, strict=True)]
+        self._size = max(size, 1)
+
+    def _by_value(self, events: EventBuffer, done: int, most: int) -> bool:
+        """Number new events by their values, unless there are too many."""
+        if self._known is None:
+            self._known = {}
+            for name, column in zip(self.names, self._columns, strict=True):
+                values = events.computed(name).items(len(events))[:done]
+                self._known.update(zip(values, column.values.tolist(), strict=True))
+            self._known[None] = -1
+        known = self._known
+        for name, column in zip(self.names, self._columns, strict=True):
+            numbers = []
+            for value in events.computed(name, done).items(len(events) - done):
+                number = known.get(value)
+                if number is None:
+                    number = known[value] = self._size
+                    self._size += 1
+                numbers.append(number)
+            column.extend(np.array(numbers, np.int32))
+        return self._size <= most
+
+
+def _most(events: EventBuffer) -> int:
+    """The greatest number that is worth an array of that length."""
+    return max(4 * len(events), _FEW)
+
+
+def _or_none(numbers: Rows, vector: Vector) -> Rows:
+    """The numbers, with -1 for NULL."""
+    if vector.is_nothing or vector.valid is not None:
+        return np.where(vector.known, numbers, np.int32(-1))
+    return numbers
 
 
 def _encoded(values: pa.Array) -> tuple[Rows, int]:
@@ -121,24 +201,27 @@ def _encoded(values: pa.Array) -> tuple[Rows, int]:
     return indices, len(encoded.dictionary)
 
 
-def _numbered(columns: list[npt.NDArray[Any]], most: int) -> tuple[Rows, int]:
-    """Number the values of the columns; numbers of equal value get the same number, whatever their types."""
+def _numbered(columns: list[npt.NDArray[Any]], most: int) -> tuple[Rows, int, int | None]:
+    """Number the values of the columns; numbers of equal value get the same number, whatever their types.
+
+    Also returns the least value if numbers are the distances to it.
+    """
     if len({column.dtype.kind for column in columns}) > 1 or columns[0].dtype.kind == "O":
         seen: dict[Any, int] = {}  # equal Python numbers are one key: 1, 1.0 and Decimal("1.00")
         found = [seen.setdefault(value, len(seen)) for column in columns for value in column.tolist()]
-        return np.array(found, np.int32), len(seen)
+        return np.array(found, np.int32), len(seen), None
     values = columns[0] if len(columns) == 1 else np.concatenate(columns)
     if not len(values):
-        return np.empty(0, np.int32), 1
+        return np.empty(0, np.int32), 1, None
     if values.dtype.kind == "f":
-        return _encoded(pa.array(values + 0.0))  # 0.0 and -0.0 are equal
+        return *_encoded(pa.array(values + 0.0)), None  # 0.0 and -0.0 are equal
     values = values.astype(np.int64, copy=False)
     least, greatest = int(values.min()), int(values.max())
     if greatest - least >= most:
-        return _encoded(pa.array(values))
+        return *_encoded(pa.array(values)), None
     numbers = np.empty(len(values), np.int32)
     np.subtract(values, least, out=numbers, casting="unsafe")
-    return numbers, greatest - least + 1
+    return numbers, greatest - least + 1, least
 
 
 def key_classes(programs: Iterable[Scope]) -> dict[str, str]:

@@ -323,10 +323,10 @@ class Matcher:
         store = self.store
         for outline, done, target in zip(self.program.outlines, self.decided, targets, strict=True):
             by_last = at_once or outline.decided is not Decided.WINDOW
+            first, end = (store.pos.searchsorted(at - store.base) for at in (done, target))
             for leaf in outline.ends(by_last=by_last):
                 rows = store.leaf_rows[leaf]
-                first, end = np.searchsorted(store.pos, (done - store.base, target - store.base))
-                if np.searchsorted(rows, first) < np.searchsorted(rows, end):
+                if rows.searchsorted(first) < rows.searchsorted(end):
                     return False
         return True
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.scan import of_types
+from nestream.engine.kernels.stack import sorted_by_key
 from nestream.engine.program import LeafSpec
 from nestream.engine.values import Evaluator
 from nestream.model.event_types import ANY_TYPE
@@ -36,24 +36,27 @@ class Selection:
             kinds = () if ANY_TYPE in leaf.types else tuple(sorted({number[name] for name in leaf.types}))
             wanted = tuple(tests.setdefault(test, len(tests)) for test in leaf.filters)
             self._by_types.setdefault(kinds, []).append((place, wanted))
-        self._wanted = {kinds: _marked(kinds) for kinds in self._by_types}
         self._tests = list(tests)
+        self._count = len(types)
 
     def members(self, types: npt.NDArray[np.int16], column: Callable[[str], Vector]) -> dict[int, Rows]:
         """For each leaf with events, their rows, given the types and attributes."""
         found: dict[int, Rows] = {}
+        everything = np.arange(len(types), dtype=np.int32)
+        # types that came only with ANY have greater numbers
+        known = np.where(types < self._count, types, np.int16(-1)) if () in self._by_types else types
+        by_type, begin = sorted_by_key(everything, known, self._count)
         for kinds, leaves in self._by_types.items():
-            rows: Rows = of_types(types, self._wanted[kinds])
+            parts = [by_type[begin[kind] : begin[kind + 1]] for kind in kinds]
+            rows: Rows = everything if not kinds else parts[0] if len(parts) == 1 else _merged(parts)
             if len(rows):
                 found.update(_Tested(self.evaluator, self._tests, rows, column).members(leaves))
         return found
 
 
-def _marked(kinds: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-    """For each type number, whether it is selected; the last place is for all other types."""
-    wanted = np.full(max(kinds, default=-1) + 2, not kinds)
-    wanted[list(kinds)] = True
-    return wanted
+def _merged(parts: list[Rows]) -> Rows:
+    """The rows of several types in order."""
+    return np.sort(np.concatenate([np.empty(0, np.int32), *parts]))
 
 
 class _Tested:

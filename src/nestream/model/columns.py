@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.model.arithmetic import DIGITS
@@ -21,6 +22,8 @@ from nestream.model.plain import is_uuid, plain_column, uuid_texts
 from nestream.model.python_values import a, names_of_rows, python_column
 from nestream.model.schema import EventError, Kind, Schema, kind_of, path_of, refuse_repeated
 from nestream.model.widening import converted, mixing, widened
+
+_INTEGERS = pa.int64()
 
 
 def to_table(events: Any, type_column: str = "type", time_column: str | None = None) -> pa.Table:
@@ -106,6 +109,15 @@ def roomy(datatype: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(datatype) and datatype.index_type.bit_width < 32:
         return pa.dictionary(pa.int32(), datatype.value_type, datatype.ordered)
     return datatype
+
+
+def with_room(table: pa.Table) -> pa.Table:
+    """A table whose columns have the types that `roomy` returns."""
+    for place, field in enumerate(table.schema):
+        wide = roomy(field.type)
+        if wide != field.type:
+            table = table.set_column(place, field.with_type(wide), table.column(place).cast(wide))
+    return table
 
 
 def _from_dictionaries(rows: list[Any], type_column: str) -> pa.Table:
@@ -215,6 +227,8 @@ def computable(column: pa.Array | pa.ChunkedArray, unit: str, name: str = "") ->
                 column = column.chunk(0)
             case _:
                 column = column.combine_chunks()
+    if column.type == _INTEGERS:  # most often; a cast takes as long as everything else for a few values
+        return column
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     try:
@@ -245,6 +259,11 @@ def _fits(kind: Kind, unit: str) -> str:
     if kind in (Kind.TIMESTAMP, Kind.ZONED, Kind.DURATION):
         return f"64 bits of {'nanoseconds, which another column needs' if unit == 'ns' else 'microseconds'}"
     return "64 bits"
+
+
+def times_of(column: pa.Array | pa.ChunkedArray, schema: Schema) -> npt.NDArray[np.int64]:
+    """A column of times as numbers in the resolution of a schema."""
+    return np.asarray(computable(column, schema.unit, schema.time).to_numpy(zero_copy_only=False), np.int64)
 
 
 def _without_nan(column: pa.Array) -> pa.Array:

@@ -1,14 +1,15 @@
 """The table of matches: a struct column for each variable, or the expressions of RETURN.
 
-Matches are row numbers into a table of events in the order of positions, so the least row number of a match
+Matches are row numbers into columns of events in the order of positions, so the least row number of a match
 is its first event and the greatest its last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,60 +29,163 @@ from nestream.model.output import (
 )
 from nestream.model.schema import Schema
 
-Rows = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.signedinteger[Any]]
+Mask = npt.NDArray[np.bool_]
 _POOL = pa.system_memory_pool()
 """Where the columns of matches live: Arrow's own pool keeps about 30 MB of what each thread has freed."""
 
 
-def build_matches(
-    output: Output,
-    wanted: pa.Schema,
-    events: pa.Table,
-    rows: Mapping[str, Rows],
-    schema: Schema,
-    values: Callable[[ValueColumn], Any],
-    members: Mapping[str, Members] | None = None,
-    edges: tuple[str | None, str | None] = (None, None),
-) -> pa.Table:
-    """The matches as a table: `rows` holds the row number of each variable's event, match by match.
+class Events(Protocol):
+    """The columns of the events that matches refer to."""
 
-    `values` computes a returned expression for all matches. `members` are those of the groups that are shown
-    or that may extend beyond the other events of a match. `edges` names the variables with the first and last
-    event of every match, if these are known.
+    def __len__(self) -> int:
+        """The number of events."""
+        ...
+
+    def column(self, name: str) -> pa.Array | pa.ChunkedArray:
+        """A column."""
+        ...
+
+    def structs(self, rows: Rows, missing: Mask | None, fields: Sequence[pa.Field]) -> pa.StructArray:
+        """The events at some rows; NULL where one is missing."""
+        ...
+
+
+@dataclass(frozen=True)
+class TableOfEvents:
+    """Events in a table."""
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def column(self, name: str) -> pa.Array | pa.ChunkedArray:
+        """A column."""
+        return self.table.column(name)
+
+    def structs(self, rows: Rows, missing: Mask | None, fields: Sequence[pa.Field]) -> pa.StructArray:
+        """The events at some rows; NULL where one is missing."""
+        held = self.table.select([field.name for field in fields])
+        batch, *more = held.to_batches()
+        if more:
+            (batch,) = held.combine_chunks().to_batches()
+        taken = pc.take(batch, pa.array(rows, mask=missing), boundscheck=False, memory_pool=_POOL)
+        if missing is None:
+            return taken.to_struct_array()
+        return pa.StructArray.from_arrays(taken.columns, fields=fields, mask=pa.array(missing))
+
+
+class MatchTables:
+    """Builds the tables of matches of one query, with the columns `wanted`.
+
+    `edges` names the variables with the first and the last event of every match, if these are known.
+    `unbound` says that a match may lack some of the variables.
     """
-    members = members or {}
-    unbound = [name for name in rows if rows[name].min(initial=0) == UNBOUND]
-    kept = [rows[name] for name in output.kept]
-    if edges[0] is not None:
-        first = rows[edges[0]]
-    else:
-        first = reduce(np.minimum, [np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept])
-    last = reduce(np.maximum, kept) if edges[1] is None else rows[edges[1]]
-    for name in output.groups:
-        if name in members:
-            first, last = spanned(members[name], first, last)
-    columns: list[pa.Array | pa.ChunkedArray] = []
-    together = _together(output, wanted, events, rows, bool(unbound))
-    for place, column in enumerate(output.columns):
-        if column.name in together:
-            columns.append(together[column.name])
-        elif not isinstance(column, ValueColumn):
-            datatype = wanted.field(place).type
-            columns.append(_shown(events, column, datatype, rows, unbound, members, schema.time))
-        elif isinstance(column.expression, Attribute):
-            name = column.expression.variable or ""
-            attribute = column.expression.name
-            source = schema.column(attribute)
-            column_taken = field_of(_take(events.column(source), rows[name], name in unbound), attribute)
-            columns.append(column_taken)
+
+    def __init__(
+        self,
+        output: Output,
+        wanted: pa.Schema,
+        schema: Schema,
+        edges: tuple[str | None, str | None] = (None, None),
+        *,
+        unbound: bool = True,
+    ) -> None:
+        self.output = output
+        self.wanted = wanted
+        self.schema = schema
+        self.edges = edges
+        self.unbound = unbound
+        self._types = wanted.types
+        self._events = [
+            (place, column.name)
+            for place, column in enumerate(output.columns)
+            if isinstance(column, EventColumn)
+        ]
+        """The variables whose events are shown, with the places of their columns."""
+
+    @cached_property
+    def _together(self) -> tuple[list[str], list[pa.Field]]:
+        """The variables whose events are taken in one call (every call has a cost), and their fields."""
+        names = [name for _, name in self._events]
+        fields = list(self.wanted.field(names[0]).type) if names else []
+        if any(pa.types.is_nested(field.type) for field in fields):
+            return [], []  # Arrow cannot cast a slice of structs that hold structs with a column of type null
+        return names, fields
+
+    def build(
+        self,
+        events: Events,
+        rows: Mapping[str, Rows],
+        values: Callable[[ValueColumn], Any],
+        members: Mapping[str, Members],
+    ) -> pa.Table:
+        """The matches as a table: `rows` holds the row number of each variable's event, match by match.
+
+        `values` computes a returned expression for all matches. `members` are those of the groups that are
+        shown or that may extend beyond the other events of a match.
+        """
+        output, edges, schema = self.output, self.edges, self.schema
+        unbound = [name for name in rows if rows[name].min(initial=0) == UNBOUND] if self.unbound else []
+        kept = [rows[name] for name in output.kept]
+        if edges[0] is not None:
+            first = rows[edges[0]]
         else:
-            columns.append(values(column))
-    columns += [_times_at(at, output, columns, events, rows, schema) for at in (first, last)]
-    return pa.Table.from_arrays([_as(c, f.type) for c, f in zip(columns, wanted, strict=True)], schema=wanted)
+            bound = [np.where(r == UNBOUND, len(events), r) if unbound else r for r in kept]
+            first = reduce(np.minimum, bound)
+        last = reduce(np.maximum, kept) if edges[1] is None else rows[edges[1]]
+        for name in output.groups:
+            if name in members:
+                first, last = spanned(members[name], first, last)
+        columns: list[pa.Array | pa.ChunkedArray] = []
+        together = self._taken(events, rows, unbound)
+        for place, column in enumerate(output.columns):
+            if column.name in together:
+                columns.append(together[column.name])
+            elif not isinstance(column, ValueColumn):
+                columns.append(
+                    _shown(events, column, self._types[place], rows, unbound, members, schema.time)
+                )
+            elif isinstance(column.expression, Attribute):
+                name = column.expression.variable or ""
+                attribute = column.expression.name
+                source = events.column(schema.column(attribute))
+                columns.append(field_of(_take(source, rows[name], name in unbound), attribute))
+            else:
+                columns.append(values(column))
+        columns += [self._times_at(at, columns, events, rows) for at in (first, last)]
+        found = [_as(column, datatype) for column, datatype in zip(columns, self._types, strict=True)]
+        return pa.Table.from_arrays(found, schema=self.wanted)
+
+    def _taken(
+        self, events: Events, rows: Mapping[str, Rows], unbound: Sequence[str]
+    ) -> dict[str, pa.StructArray]:
+        """The events of the variables that are taken together."""
+        names, fields = self._together
+        if not names or not len(events):
+            return {}
+        together = np.concatenate([rows[name] for name in names])
+        structs = events.structs(together, together == UNBOUND if unbound else None, fields)
+        count = len(rows[names[0]])
+        return {name: structs.slice(place * count, count) for place, name in enumerate(names)}
+
+    def _times_at(
+        self, at: Rows, columns: list[Any], events: Events, rows: Mapping[str, Rows]
+    ) -> pa.Array | pa.ChunkedArray:
+        """The times of some events; if a variable always has these, they are shared with its column."""
+        shown = [(rows[name], columns[place]) for place, name in self._events]
+        for own, built in shown:
+            if own is at:
+                return built.field(self.schema.time)
+        for own, built in shown:
+            if np.array_equal(own, at):
+                return built.field(self.schema.time)
+        return _take(events.column(self.schema.time), at, False)
 
 
 def _shown(
-    events: pa.Table,
+    events: Events,
     column: EventColumn | GroupColumn | CompositeColumn,
     datatype: pa.DataType,
     rows: Mapping[str, Rows],
@@ -108,22 +212,6 @@ def _shown(
     return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(missing))
 
 
-def _times_at(
-    at: Rows,
-    output: Output,
-    columns: list[Any],
-    events: pa.Table,
-    rows: Mapping[str, Rows],
-    schema: Schema,
-) -> pa.Array | pa.ChunkedArray:
-    """The times of some events; if a variable always has these, they are shared with its column."""
-    for column, built in zip(output.columns, columns, strict=False):
-        own = rows[column.name] if isinstance(column, EventColumn) else None
-        if own is not None and (own is at or np.array_equal(own, at)):
-            return built.field(built.type.get_field_index(schema.time))
-    return _take(events.column(schema.time), at, False)
-
-
 def spanned(members: Members, first: Rows, last: Rows) -> tuple[Rows, Rows]:
     """The first and last rows of matches, including the members of groups."""
     some = np.flatnonzero(members.counts > 0)
@@ -138,7 +226,7 @@ def spanned(members: Members, first: Rows, last: Rows) -> tuple[Rows, Rows]:
     return first, last
 
 
-def _group(events: pa.Table, members: Members, column: GroupColumn, datatype: pa.ListType) -> pa.Array:
+def _group(events: Events, members: Members, column: GroupColumn, datatype: pa.ListType) -> pa.Array:
     """The members of a group as lists; NULL where the group is unbound."""
     if not members.rows:
         return pa.nulls(len(members.counts), datatype)
@@ -166,7 +254,7 @@ def events_at(events: pa.Table, rows: Rows, datatype: pa.StructType) -> pa.Array
     """The events at some rows of a table, as structs; no rows need no columns."""
     if not len(rows):
         return pa.nulls(0, datatype)
-    return _struct(events, rows, datatype, unbound=False)
+    return _struct(TableOfEvents(events), rows, datatype, unbound=False)
 
 
 def values_at(column: pa.ChunkedArray, rows: Rows) -> pa.Array | pa.ChunkedArray:
@@ -178,39 +266,14 @@ def _as(column: Any, datatype: pa.DataType) -> Any:
     return column if column.type == datatype else column.cast(datatype)
 
 
-def _struct(events: pa.Table, rows: Rows, datatype: pa.StructType, unbound: bool) -> pa.Array:
+def _struct(events: Events, rows: Rows, datatype: pa.StructType, unbound: bool) -> pa.Array:
     fields = list(datatype)
     columns = [_plain(_take(events.column(field.name), rows, unbound)) for field in fields]
     mask = pa.array(rows == UNBOUND) if unbound else None
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
 
 
-def _together(
-    output: Output, wanted: pa.Schema, events: pa.Table, rows: Mapping[str, Rows], unbound: bool
-) -> dict[str, pa.Array]:
-    """The events of all variables, taken in one call: every call has a cost."""
-    names = [column.name for column in output.columns if isinstance(column, EventColumn)]
-    if not names or not len(events):
-        return {}
-    datatype = wanted.field(names[0]).type
-    if any(pa.types.is_nested(field.type) for field in datatype):
-        return {}  # Arrow cannot cast a slice of structs that hold structs with a column of type null
-    held = events if events.column_names == datatype.names else events.select(datatype.names)
-    batch, *more = held.to_batches()
-    if more:
-        (batch,) = held.combine_chunks().to_batches()
-    all_rows = np.concatenate([rows[name] for name in names])
-    if unbound:
-        missing = pa.array(all_rows == UNBOUND)
-        taken = batch.take(pa.array(all_rows, mask=all_rows == UNBOUND))
-        structs = pa.StructArray.from_arrays(taken.columns, fields=list(datatype), mask=missing)
-    else:
-        structs = pc.take(batch, pa.array(all_rows), boundscheck=False, memory_pool=_POOL).to_struct_array()
-    count = len(rows[names[0]])
-    return {name: structs.slice(place * count, count) for place, name in enumerate(names)}
-
-
-def _take(column: pa.ChunkedArray, rows: Rows, unbound: bool) -> pa.Array | pa.ChunkedArray:
+def _take(column: pa.Array | pa.ChunkedArray, rows: Rows, unbound: bool) -> pa.Array | pa.ChunkedArray:
     indices = pa.array(rows, mask=rows == UNBOUND) if unbound else pa.array(rows)
     return pc.take(_plain(column), indices, boundscheck=False, memory_pool=_POOL)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from nestream.logical.nodes import Group, Plan, expressions, groups, targets_in_order
 from nestream.model.columns import computable, field_of
 from nestream.model.expression import COLUMN_MARK, PATH_MARK, attributes
-from nestream.model.match_table import build_matches
+from nestream.model.match_table import MatchTables, TableOfEvents
 from nestream.model.output import UNBOUND, Members, ValueColumn, output_schema
 from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema
@@ -56,7 +56,8 @@ def match_reference(plan: Plan, table: pa.Table, schema: Schema, kinds: Mapping[
         for group in groups(plan.root)
         if group.variable in plan.output.groups
     }
-    return build_matches(plan.output, wanted, arrival, bound, schema, values, members)
+    tables = MatchTables(plan.output, wanted, schema)
+    return tables.build(TableOfEvents(arrival), bound, values, members)
 
 
 def _members(group: Group, matches: list[Match]) -> Members:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nestream.model.columns import roomy, to_table, with_columns
+from nestream.model.columns import roomy, to_table, with_columns, with_room
 from nestream.model.iso_times import with_times
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
@@ -80,8 +80,10 @@ class Arrivals:
         self._declared = {name: roomy(kind) for name, kind in declared.items() if self._is_used(name)}
         self._plain: pa.Schema | None = None
         """The columns of the last table, in plain types."""
-        self._narrow: list[tuple[int, pa.Field]] = []
-        """The places of its columns that need a wider type, with that type."""
+        self._roomy: pa.Schema | None = None
+        """The same with room for more words in its dictionaries."""
+        self._dictionaries: list[int] = []
+        """The places of its dictionaries."""
 
     def begin(self, columns: Columns | None = None, since: Mapping[str, int] | None = None) -> Progress:
         """The beginning of a stream with some columns, by default the declared ones.
@@ -125,18 +127,23 @@ class Arrivals:
 
     def batch(self, events: Any) -> pa.Table:
         """Convert a batch, as users pass it, to a table."""
-        table = events
-        if not isinstance(events, pa.Table) or events.schema != self._plain or _has_null_words(events):
-            table = to_table(events, self.type, self.time)
-            self._plain = table.schema
-            self._narrow = [
-                (place, field.with_type(roomy(field.type)))
-                for place, field in enumerate(table.schema)
-                if roomy(field.type) != field.type
-            ]
-        for place, field in self._narrow:
-            table = table.set_column(place, field, table.column(place).cast(field.type))
+        if isinstance(events, pa.Table) and events.schema == self._plain and not self._has_null_words(events):
+            return events
+        table = to_table(events, self.type, self.time)
+        self._plain = table.schema
+        self._roomy = pa.schema([field.with_type(roomy(field.type)) for field in table.schema])
+        self._dictionaries = [
+            place for place, field in enumerate(table.schema) if pa.types.is_dictionary(field.type)
+        ]
         return table
+
+    def _has_null_words(self, table: pa.Table) -> bool:
+        """Whether a dictionary contains NULL as a word, so that its column is not plain."""
+        for place in self._dictionaries:
+            for chunk in table.column(place).chunks:
+                if chunk.dictionary.null_count:
+                    return True
+        return False
 
     # -- looking -------------------------------------------------------------------------------------------
 
@@ -144,9 +151,9 @@ class Arrivals:
         """Classify the events. Raises if they do not fit; changes nothing."""
         dead: list[tuple[int, str]] = []
         table, rows = self._readable(self._timed(table, progress), None, dead)
-        known = progress is not None and table.schema.equals(progress.run.schema.arrow)
+        known = progress is not None and self._is_known(table.schema, progress.run.schema.arrow)
         if table.num_rows and not known:
-            table = table.select([name for name in table.column_names if self._is_used(name)])
+            table = with_room(table.select([name for name in table.column_names if self._is_used(name)]))
             columns = self._grown(table, progress)
             table = with_columns(table, columns)
             table, rows = self._readable(table, rows, dead)  # NaN for a time is NULL
@@ -165,6 +172,10 @@ class Arrivals:
         on_time = table.filter(pa.array(~behind))
         late = np.flatnonzero(behind) if rows is None else rows[behind]
         return Arrival(progress, on_time, times[~behind], dead, late.tolist())
+
+    def _is_known(self, found: pa.Schema, known: pa.Schema) -> bool:
+        """Whether columns are those of a run, as they are or with fewer words in their dictionaries."""
+        return bool(found == known or (found == self._plain and self._roomy == known))
 
     def _timed(self, table: pa.Table, progress: Progress | None) -> pa.Table:
         """Convert times that are text to timestamps, unless times are known to be integers."""
@@ -218,13 +229,3 @@ class Arrivals:
                     f"the schema says that column `{name}` is {datatype}, but in the saved state it is "
                     f"{columns[name]}\n  hint: use the schema that the state was saved with"
                 )
-
-
-def _has_null_words(table: pa.Table) -> bool:
-    """Whether a dictionary contains NULL as a word, so that its column is not plain."""
-    return any(
-        part.dictionary.null_count
-        for column in table.columns
-        if pa.types.is_dictionary(column.type)
-        for part in column.chunks
-    )

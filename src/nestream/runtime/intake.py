@@ -38,7 +38,7 @@ def table_of_events(events: list[dict[str, Any]], time: str, type: str) -> pa.Ta
 
 def without_role(table: pa.Table, role: str, name: str) -> tuple[npt.NDArray[np.bool_], str] | None:
     """Which events lack their time or type, and why; None if all have it."""
-    if name not in table.column_names:
+    if table.schema.get_field_index(name) < 0:
         return (np.ones(table.num_rows, bool), f"no {role}: there is no column `{name}`")
     column = table.column(name)
     words = pa.types.is_dictionary(column.type)
@@ -77,8 +77,14 @@ def grown(known: Columns, table: pa.Table, fixed: Collection[str], mentioned: It
 def check_computable(table: pa.Table, names: Iterable[str], unit: str) -> None:
     """Raise an `EventError` for a value that the query cannot compute with: beyond 64 bits in its unit."""
     for name in names:
-        if name in table.column_names:
-            _check(table.column(name), unit, name)
+        place = table.schema.get_field_index(name)
+        if place >= 0 and _may_hold(table.schema.field(place).type, unit):
+            _check(table.column(place), unit, name)
+
+
+def _may_hold(datatype: pa.DataType, unit: str) -> bool:
+    """Whether a column, or a field of structs in it, may hold such a value."""
+    return _may_overflow(datatype, unit) or pa.types.is_struct(datatype)
 
 
 def _check(column: pa.ChunkedArray, unit: str, name: str) -> None:

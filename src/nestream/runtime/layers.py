@@ -17,12 +17,12 @@ import pyarrow as pa
 from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
 from nestream.engine.retention import LEAST
-from nestream.model.columns import computable, with_columns
+from nestream.model.columns import times_of, with_columns
 from nestream.model.output import START
 from nestream.runtime.compiled import CompiledLayers, Layer
 from nestream.runtime.local import LocalRun
 from nestream.runtime.query_set import SetRun
-from nestream.runtime.reorder_buffer import ReorderBuffer, Times
+from nestream.runtime.reorder_buffer import ReorderBuffer, Times, together
 from nestream.runtime.reorder_buffer import in_order as by_time
 from nestream.runtime.saved_events import in_order
 
@@ -59,9 +59,7 @@ class RunningLayer:
         waiting.add(table, self._times(table))
 
     def _times(self, table: pa.Table) -> Times:
-        schema = self.run.schema
-        times = computable(table.column(schema.time), schema.unit, schema.time)
-        return np.asarray(times.to_numpy(zero_copy_only=False), np.int64)
+        return times_of(table.column(self.run.schema.time), self.run.schema)
 
     def take_composites(self, table: pa.Table) -> None:
         """Let composite events wait.
@@ -82,7 +80,7 @@ class RunningLayer:
         until = watermark if watermark == END else max(watermark - 1, LEAST)
         parts = [part for part in (self.events.settled(until), self._settled(until)) if part is not None]
         if parts:
-            table = pa.concat_tables(parts)
+            table = together(parts)
             self.run.append(by_time(table, self._times(table)))
         return watermark
 
@@ -111,7 +109,7 @@ class RunningLayer:
         numbers, tables = self.run.save()
         for name, waiting in (("events", self.events), ("composites", self.composites)):
             if len(waiting):
-                tables[name] = pa.concat_tables(waiting.tables())
+                tables[name] = together(waiting.tables())
         return numbers, tables
 
     def load(self, numbers: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> None:

@@ -17,7 +17,7 @@ from nestream.engine.matcher import END, Matcher
 from nestream.engine.operator import Matches
 from nestream.engine.program import Decided, Measure
 from nestream.model.expression import Aggregate
-from nestream.model.match_table import build_matches
+from nestream.model.match_table import MatchTables
 from nestream.model.memory import first_rows
 from nestream.model.output import ValueColumn
 from nestream.model.vector import Vector
@@ -234,13 +234,18 @@ class LocalRun:
 
     def table(self, matches: Matches) -> pa.Table:
         """Matches as a table."""
-        store = self.store
 
         def values(column: ValueColumn) -> pa.Array:
             return self._values(column, matches)
 
-        events, rows, members = store.shown(matches.rows, matches.members)
-        return build_matches(self.output, self.wanted, events, rows, self.schema, values, members, self.edges)
+        events, rows, members = self.store.shown(matches.rows, matches.members)
+        return self._tables.build(events, rows, values, members)
+
+    @cached_property
+    def _tables(self) -> MatchTables:
+        kept = set(self.output.kept)
+        unbound = not all(kept.issubset(outline.bound) for outline in self.program.outlines)
+        return MatchTables(self.output, self.wanted, self.schema, self.edges, unbound=unbound)
 
     def values(self, matches: Matches) -> pa.Table | None:
         """What RETURN computes from matches, if anything."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from nestream.engine.matcher import END
 from nestream.engine.retention import LEAST
-from nestream.model.columns import computable, with_columns
+from nestream.model.columns import times_of, with_columns
 from nestream.model.lengths import in_resolution
 from nestream.model.plain import empty_table
 from nestream.model.schema import EventError, Schema
@@ -21,7 +21,7 @@ from nestream.runtime.intake import check_computable
 from nestream.runtime.layers import HIDDEN, QUERY, LayeredRun, RunningLayer
 from nestream.runtime.local import LocalRun
 from nestream.runtime.query_set import SetRun
-from nestream.runtime.reorder_buffer import ReorderBuffer, Times
+from nestream.runtime.reorder_buffer import ReorderBuffer, Times, together
 from nestream.runtime.runs import AnyRun
 from nestream.runtime.saved_events import TIME, TYPE
 
@@ -44,12 +44,11 @@ class Progress:
 
     def times(self, table: pa.Table) -> Times:
         """The times of events; raises an `EventError` for a value that cannot be an event's time."""
-        run = self.run
-        column = computable(table.column(run.schema.time), run.schema.unit, run.schema.time)
-        times = np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
-        if (times == END).any():
+        schema = self.run.schema
+        times = times_of(table.column(schema.time), schema)
+        if len(times) and times.max() == END:
             raise EventError(
-                f"column `{run.schema.time}`: {END} marks the end of time, so it cannot be an event's time\n"
+                f"column `{schema.time}`: {END} marks the end of time, so it cannot be an event's time\n"
                 "  hint: use smaller times; the greatest is one less"
             )
         return times
@@ -168,7 +167,7 @@ class Progress:
         """The state as numbers and tables."""
         numbers, tables = self.run.save()
         if len(self.waiting):
-            tables["waiting"] = pa.concat_tables(self.waiting.tables())
+            tables["waiting"] = together(self.waiting.tables())
         schema = empty_table(self.run.schema.arrow)
         numbers = {**numbers, "greatest": self.greatest, "since": self.run.since}
         return numbers, {**tables, "schema": schema}

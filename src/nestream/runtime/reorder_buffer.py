@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,12 +78,17 @@ class ReorderBuffer:
             self._merge()
         if len(ready) < 2:
             return in_order(ready[0], times[0]) if ready else None
-        return in_order(pa.concat_tables(ready), np.concatenate(times))
+        return in_order(together(ready), np.concatenate(times))
 
     def _merge(self) -> None:
         parts, self.parts = self.parts, []
-        table = pa.concat_tables([part.table for part in parts]).combine_chunks()
+        table = together(part.table for part in parts).combine_chunks()
         self.add(table, np.concatenate([part.times for part in parts]))
+
+
+def together(tables: Iterable[pa.Table]) -> pa.Table:
+    """The tables as one; their dictionaries may have indices of several widths."""
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def in_order(table: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:

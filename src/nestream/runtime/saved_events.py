@@ -13,7 +13,7 @@ from nestream.engine.distinct import EmittedMatches
 from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.keeper import Keeper
 from nestream.engine.program import Program
-from nestream.model.columns import computable
+from nestream.model.columns import times_of
 from nestream.model.event_types import said_types
 from nestream.model.schema import Schema
 
@@ -31,11 +31,6 @@ def in_order(events: pa.Table, schema: Schema) -> pa.Table:
             return events.take(pa.array(np.argsort(times_of(column, schema), kind="stable")))
         last = int(times[-1]) if len(times) else last
     return events
-
-
-def times_of(column: pa.Array | pa.ChunkedArray, schema: Schema) -> npt.NDArray[np.int64]:
-    """A column of times as numbers in the resolution of a schema."""
-    return np.asarray(computable(column, schema.unit, schema.time).to_numpy(zero_copy_only=False), np.int64)
 
 
 def saved_events(store: EventBuffer) -> pa.Table:

@@ -19,9 +19,9 @@ from nestream.engine.matcher import PIECE
 from nestream.engine.native import NativeProgram
 from nestream.engine.ordering import found_in_order
 from nestream.engine.program import Decided, Measure, Program
+from nestream.model.columns import times_of
 from nestream.model.keep import Keep
 from nestream.model.schema import Schema
-from nestream.runtime.saved_events import times_of
 
 ROWS = 1 << 19
 """The approximate number of events in a slice."""

@@ -180,9 +180,10 @@ def fill_in_order(
 ) -> int:
     """Build the matches of some last events, each event's in the order of their rows; return how many.
 
-    `triggers` are the places of last events, `reach` the first row in the window of each, and `following` the
-    first place of the next step that may follow a place; the others are those of `extend_through`. Matches go
-    to the columns of `found`. Those of one event stay together, unless there is no room even for them alone.
+    `triggers` are the places of last events, `rows` the rows of all places, `reach` the first row in the
+    window of each row, and `following` the first place of the next step that may follow a place; the others
+    are those of `extend_through`. Matches go to the columns of `found`. Those of one event stay together,
+    unless there is no room even for them alone.
 
     Continues where an earlier call stopped because `found` was full: the last entry of `at` is the number of
     the next last event, and the last one of `until` whether it was begun.
@@ -206,7 +207,7 @@ def fill_in_order(
             for before in range(steps - 2, -1, -1):
                 first = lowest[until[before + 1] - 1]
                 until[before] = end[until[before + 1] - 1]
-            at[0] = first_in_window(start, first, until[0], reach[i])
+            at[0] = first_in_window(start, first, until[0], reach[rows[trigger]])
         while step >= 0:
             if step == steps - 1:
                 first = at[step]

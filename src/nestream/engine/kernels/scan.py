@@ -24,18 +24,3 @@ def of_known_types(indices: Any, known: Any) -> Any:
         rows[count] = row
         count += code >= 0
     return codes[:count], rows[:count]
-
-
-@kernel
-def of_types(codes: Any, wanted: Any) -> Any:
-    """The rows of the events whose type is wanted.
-
-    `wanted` is by the number of a type; its last place covers all greater numbers.
-    """
-    most = len(wanted) - 1
-    rows = np.empty(len(codes) + 1, np.int32)
-    count = 0
-    for row in range(len(codes)):
-        rows[count] = row
-        count += wanted[min(codes[row], most)]
-    return rows[:count]

@@ -37,6 +37,38 @@ def sorted_by_key(rows: Any, number: Any, keys: int) -> Any:
 
 
 @kernel
+def keys_between(rows: Any, number: Any, keys: int, first: int, end: int) -> Any:
+    """Which keys the rows in `[first, end)` have; `rows` increase, and `number` is by row."""
+    found = np.zeros(keys, np.bool_)
+    for i in range(first_at_least(rows, 0, len(rows), first), first_at_least(rows, 0, len(rows), end)):
+        if number[rows[i]] >= 0:
+            found[number[rows[i]]] = True
+    return found
+
+
+@kernel
+def between_by_key(rows: Any, number: Any, wanted: Any, first: int, end: int) -> Any:
+    """Sort the rows in `[first, end)` by the number of their key, as `sorted_by_key`; only of wanted keys."""
+    since = first_at_least(rows, 0, len(rows), first)
+    until = first_at_least(rows, since, len(rows), end)
+    begin = np.zeros(len(wanted) + 1, np.int32)
+    for i in range(since, until):
+        key = number[rows[i]]
+        if key >= 0 and wanted[key]:
+            begin[key + 1] += 1
+    for key in range(len(wanted)):
+        begin[key + 1] += begin[key]
+    place = begin[:-1].copy()
+    found = np.empty(begin[len(wanted)], np.int32)
+    for i in range(since, until):
+        key = number[rows[i]]
+        if key >= 0 and wanted[key]:
+            found[place[key]] = rows[i]
+            place[key] += 1
+    return found, begin
+
+
+@kernel
 def key_of_place(begin: Any, length: int) -> Any:
     """The number of the key at each place of a stack."""
     found = np.empty(length, np.int32)
@@ -67,11 +99,12 @@ def places_between(rows: Any, begin: Any, first: int, end: int) -> Any:
 
 
 @kernel
-def in_row_order(rows: Any, places: Any, first: int, end: int) -> Any:
-    """Sort places by their rows, which all differ and are in `[first, end)`."""
-    by_row = np.full(end - first + 1, -1, np.int32)
-    for i in range(len(places)):
-        by_row[rows[places[i]] - first] = places[i]
+def in_row_order(rows: Any, since: int, until: int, first: int, end: int) -> Any:
+    """The places from `since` to `until` with rows in `[first, end)`, by their rows, which all differ."""
+    by_row = np.full(end - first, -1, np.int32)
+    for place in range(since, until):
+        if first <= rows[place] < end:
+            by_row[rows[place] - first] = place
     found = np.empty(end - first + 1, np.int32)
     count = 0
     for i in range(end - first):
@@ -102,17 +135,19 @@ def first_of_time(times: Any) -> Any:
 
 
 @kernel
-def window_starts(measure: Any, size: np.int64) -> Any:
-    """For each row, the first row whose measure is less by at most `size`; measures never decrease."""
-    found = np.empty(len(measure), np.int32)
-    first = 0
-    row = 0
+def window_starts(measure: Any, size: np.int64, first: int, since: int) -> Any:
+    """For each row from `since` on, the first row whose measure is less by at most `size`.
+
+    Measures never decrease. `first` is the result for the row before, or 0.
+    """
+    found = np.empty(len(measure) - since, np.int32)
+    row = since
     while row < len(measure) and measure[row] < LEAST + size:  # the difference would overflow
-        found[row] = 0
+        found[row - since] = 0
         row += 1
     while row < len(measure):  # branch-free, because the branch would be unpredictable
         before = measure[first] < measure[row] - size
-        found[row] = first
+        found[row - since] = first
         first += before
         row += not before
     return found

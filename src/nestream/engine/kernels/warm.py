@@ -27,12 +27,14 @@ from nestream.engine.kernels.ranges import (
     prefix_sums,
     same_before,
 )
-from nestream.engine.kernels.scan import of_known_types, of_types
+from nestream.engine.kernels.scan import of_known_types
 from nestream.engine.kernels.search import latest, places, raised_bounds
 from nestream.engine.kernels.stack import (
+    between_by_key,
     first_of_time,
     in_row_order,
     key_of_place,
+    keys_between,
     places_between,
     sorted_by_key,
     taken,
@@ -51,13 +53,15 @@ _GRID = np.zeros((1, 1), np.int32)
 CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (of_known_types, (np.zeros(1, np.int8), np.zeros(1, np.int16))),
     (of_known_types, (_ROWS, np.zeros(1, np.int16))),
-    (of_types, (np.zeros(1, np.int16), np.ones(1, bool))),
     (first_of_time, (_LONG,)),
-    (window_starts, (_LONG, 1)),
+    (window_starts, (_LONG, 1, 0, 0)),
     (sorted_by_key, (_ROWS, _ROWS, 1)),
+    (sorted_by_key, (_ROWS, np.zeros(1, np.int16), 1)),
+    (keys_between, (_ROWS, _ROWS, 1, 0, 1)),
+    (between_by_key, (_ROWS, _ROWS, np.ones(1, bool), 0, 1)),
     (key_of_place, (_BEGIN, 1)),
     (places_between, (_ROWS, _BEGIN, 0, 1)),
-    (in_row_order, (_ROWS, _ROWS, 0, 1)),
+    (in_row_order, (_ROWS, 0, 1, 0, 1)),
     (places, (_ROWS, _BEGIN, _ROWS, _ROWS)),
     (taken, (_ROWS, _ROWS)),
     (taken_or_none, (_LONG, _ROWS)),

@@ -28,7 +28,14 @@ from nestream.engine.kernels.chain import (
     followers,
     running_maximum,
 )
-from nestream.engine.kernels.stack import in_row_order, places_between, sorted_by_key, taken
+from nestream.engine.kernels.stack import (
+    between_by_key,
+    in_row_order,
+    keys_between,
+    places_between,
+    sorted_by_key,
+    taken,
+)
 from nestream.engine.operators.derived import keys_of, member_limits
 from nestream.engine.operators.operator import Asked
 from nestream.model.expression import Expression, variables
@@ -94,7 +101,7 @@ class PreparedChain:
                 stack = self._stack(name, asked)
                 candidates.append(({name: stack.rows}, stack.begin))
         length = sum(len(next(iter(rows.values()))) for rows, _ in candidates)
-        self.ends, self.start, self.lowest, self.end = (np.empty(length, np.int32) for _ in range(4))
+        self.ends, self.start, self.lowest, self.end = np.empty((4, length), np.int32)
         self.steps: list[Step] = []
         self._bounded = [False]
         """For each step, whether something limits how far back its predecessors may be."""
@@ -124,15 +131,13 @@ class PreparedChain:
         if asked is None:
             shared = key is None or evaluation.cache.several or self.chain.block.negations
             return evaluation.stack(leaf, key) if shared else evaluation.made_stack(leaf, key)
-        rows = evaluation.leaf_rows(leaf)
-        rows = rows[slice(*np.searchsorted(rows, self._wanted_rows(asked, name)))]
+        rows, wanted = evaluation.leaf_rows(leaf), self._wanted_rows(asked, name)
         if key is None:
+            rows = rows[slice(*np.searchsorted(rows, wanted))]
             return Stack(rows, np.array((0, len(rows)), np.int32))
-        numbers, size = evaluation.numbering.of(key), evaluation.numbering.size(key)
         if self._wanted is None:
             self._wanted = self._wanted_keys(asked)
-        rows = rows[self._wanted[numbers[rows]]]
-        return Stack(*sorted_by_key(rows, numbers, size))
+        return Stack(*between_by_key(rows, evaluation.numbering.of(key), self._wanted, *wanted))
 
     def _wanted_rows(self, asked: Asked, name: str) -> tuple[int, int]:
         """The rows of a step's events in the wanted matches."""
@@ -145,16 +150,15 @@ class PreparedChain:
         return asked.first, int(np.searchsorted(evaluation.reach, asked.end - 1, "right"))
 
     def _wanted_keys(self, asked: Asked) -> npt.NDArray[np.bool_]:
-        """Which keys the events have that decide the wanted matches; the last place is for NULL."""
-        block, evaluation = self.chain.block, self.evaluation
+        """Which keys the events have that decide the wanted matches."""
+        block, numbering = self.chain.block, self.evaluation.numbering
         assert block.key is not None
         name = self.chain.names[-1 if asked.by_last else 0]
-        rows = evaluation.leaf_rows(block.leaves[name])
-        rows = rows[slice(*np.searchsorted(rows, (asked.first, asked.end)))]
-        wanted = np.zeros(evaluation.numbering.size(block.key[name]) + 1, bool)
-        wanted[evaluation.numbering.of(block.key[name])[rows]] = True
-        wanted[-1] = False
-        return wanted
+        key, rows = block.key[name], self.evaluation.leaf_rows(block.leaves[name])
+        found: npt.NDArray[np.bool_] = keys_between(
+            rows, numbering.of(key), numbering.size(key), asked.first, asked.end
+        )
+        return found
 
     def _composite(self, composite: Composite) -> tuple[Mapping[str, Rows], Rows]:
         """The matches of some neighbouring steps by key, in the order of their ends."""
@@ -312,15 +316,15 @@ class PreparedChain:
     def in_order(self, asked: Asked) -> Iterator[Bindings]:
         """The matches piece by piece, by their last events, then by their rows."""
         span = (asked.first, asked.end) if asked.by_last else (0, len(self.evaluation))
-        triggers = in_row_order(self.ends, self.triggers(asked), *span)
+        begin = self.steps[-1].begin
+        triggers = in_row_order(self.ends, int(begin[0]), int(begin[-1]), *span)
         at, until = np.zeros((2, len(self.steps)), np.int32)
-        reach = self._reach(triggers)
         room = min(self.evaluation.limit, _AT_FIRST * len(triggers))
         while at[-1] < len(triggers):
             found = np.empty((len(self.steps), room), np.int32)
             count = fill_in_order(
                 triggers,
-                reach,
+                self.evaluation.reach,
                 self.start,
                 self.lowest,
                 self.end,
