@@ -355,7 +355,7 @@ class Queries(Matching):
         yield from super().batches(events, threads=threads, **how)
 
     def count(self, events: Any, **how: Unpack[How]) -> dict[str, int]:
-        """Count the matches of each query. Takes the options of `match`.
+        """Count the matches of each query, in one thread. Takes the other options of `match`.
 
         >>> import nestream
         >>> nestream.queries({"start": "A a", "again": "A a"}).count([{"ts": 1, "type": "A"}])

@@ -55,7 +55,7 @@ def drawn_batch(data: st.DataObject, schema: pa.Schema) -> pa.RecordBatch:
     for kind in schema.types[:-1]:
         values = st.sampled_from([*VALUES[kind], None] if nulls else VALUES[kind])
         columns.append(pa.array(data.draw(st.lists(values, min_size=count, max_size=count)), kind))
-    width = data.draw(st.sampled_from([pa.int8(), pa.int16(), pa.int32()]))
+    width = data.draw(st.sampled_from([pa.int8(), pa.uint8(), pa.int16(), pa.int32()]))
     columns.append(words(data, width, count, nulls))
     batch = pa.RecordBatch.from_arrays(columns, names=schema.names)
     return batch.slice(data.draw(st.integers(0, count)))
@@ -144,3 +144,43 @@ def test_batches_with_dictionaries_of_any_width_are_one_stream(lateness: int) ->
     found += stream.finish_batch().to_pylist()
     assert found == expected
     assert len(found) > 10
+
+
+MANY = 400
+"""With half as many words, an index of 8 bits has more than half its room taken."""
+
+
+def of_many_words(first: int, index: pa.DataType, number: int) -> pa.Table:
+    """Pairs of events that each have a word of their own, out of order by up to three."""
+    count = 126 if index == pa.int8() else MANY
+    ids = pa.array([f"w{number}.{row // 2}" for row in range(count)])
+    types = pa.array(["A", "B"] * (count // 2))
+    return pa.table(
+        {
+            "ts": [first + (row ^ 2) for row in range(count)],
+            "type": types.dictionary_encode().cast(pa.dictionary(index, pa.string())),
+            "id": ids.dictionary_encode().cast(pa.dictionary(index, pa.string())),
+        }
+    )
+
+
+@pytest.mark.parametrize("lateness", [3, 700])
+@pytest.mark.parametrize("index", [pa.int8(), pa.uint8(), pa.uint16()], ids=str)
+@pytest.mark.parametrize("together", [1, 3])
+def test_narrow_dictionaries_may_have_many_words_in_all(
+    index: pa.DataType, lateness: int, together: int
+) -> None:
+    query = nestream.query("SEQ(A a, B b, a.id = b.id) WITHIN 9 RETURN a.id AS id, b.ts AS ts")
+    parts = [of_many_words(1000 * number, index, number) for number in range(9)]
+    plain = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.string())])
+    expected = query.match(pa.concat_tables(part.cast(plain) for part in parts)).to_pylist()
+    stream, found = query.stream(lateness=lateness), []
+    for number in range(0, len(parts), together):
+        found += stream.push_batch(pa.concat_tables(parts[number : number + together])).to_pylist()
+        if number % 2:
+            stream = query.stream(lateness=lateness).restore(stream.save())
+    found += stream.finish_batch().to_pylist()
+    assert found == expected
+    assert len(found) > 9 * 60
+    assert query.match(pa.concat_tables(parts)).to_pylist() == expected
+    assert query.match(parts).to_pylist() == expected

@@ -93,10 +93,10 @@ def test_ties_and_windows_are_found_in_one_pass(form: str, times: list[int], siz
     array = np.array(times, np.int64)
     first = in_form(stack.first_of_time, form)(array)
     assert first.tolist() == [times.index(time) for time in times]
-    starts = in_form(stack.window_starts, form)(array, size, 0, 0)
+    starts = in_form(stack.window_starts, form)(array, size, 0)
     assert starts.tolist() == [bisect_left(times, time - size) for time in times]
     least = np.array([-(2**63), -(2**63) + 5, 2**63 - 1], np.int64)
-    assert in_form(stack.window_starts, form)(least, 5, 0, 0).tolist() == [0, 0, 2]
+    assert in_form(stack.window_starts, form)(least, 5, 0).tolist() == [0, 0, 2]
 
 
 @FORMS

@@ -32,9 +32,14 @@ SCHEMA = pa.schema(
 )
 
 
-def history(choices: Choices, most_events: int = 14, types: Sequence[str] = TYPES) -> pa.Table:
+FEW = 14
+"""How many events a history has at most, unless more are asked for."""
+
+
+def history(choices: Choices, most_events: int = FEW, types: Sequence[str] = TYPES) -> pa.Table:
     """A table of events, most of them of the given types."""
-    count = weighted(choices, (2, 0), (2, 1), (6, 4), (15, 8), (25, 11), (50, 14))
+    count = weighted(choices, (2, 0), (2, 1), (6, 4), (15, 8), (25, 11), (50, FEW))
+    count = max(count, most_events) if most_events > FEW else count
     count = min(choices.integer(count * 3 // 4, count), most_events)
     ids = weighted(choices, (60, 1), (28, 2), (12, 3))
     others = weighted(choices, (60, 5), (30, 15), (10, 50))
@@ -81,13 +86,13 @@ def types_of(query: str) -> tuple[str, ...]:
     return tuple(name for name in TYPES if re.search(rf"\b{name}\b", query)) or TYPES
 
 
-def random_history(random: Random, most_events: int = 14, types: Sequence[str] = TYPES) -> pa.Table:
+def random_history(random: Random, most_events: int = FEW, types: Sequence[str] = TYPES) -> pa.Table:
     """A table of events from a seeded generator."""
     return history(RandomChoices(random), most_events, types)
 
 
 @st.composite
-def histories(draw: st.DrawFn, most_events: int = 14, types: Sequence[str] = TYPES) -> pa.Table:
+def histories(draw: st.DrawFn, most_events: int = FEW, types: Sequence[str] = TYPES) -> pa.Table:
     """Tables of events."""
     return history(DrawnChoices(draw), most_events, types)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 from hypothesis import strategies as st
@@ -98,6 +99,25 @@ GROUPS = Style(
 )
 """Groups everywhere, with aggregates."""
 
+COUNTED = Style(
+    max_depth=1,
+    most_positive=5,
+    most_leaves=7,
+    negation=40,
+    groups=80,
+    linked=85,
+    any_of_types=4,
+    roots=((1, "SEQ"),),
+    exists=0,
+    keys=((5, "none"), (2, "all"), (2, "some")),
+    predicates=10,
+    sase=10,
+    windows=((6, "number"), (4, "unbounded")),
+    returns=20,
+    keep=5,
+)
+"""Sequences whose groups and negations have attributes of their own in common with the event after them."""
+
 
 def make_query(choices: Choices, style: Style) -> str:
     """The text of a query that binds."""
@@ -114,7 +134,12 @@ def make_query(choices: Choices, style: Style) -> str:
         where.append(Equivalence("id", Literal(1)))
     for place, predicate in _judged(choices, root) if style.groups else ():
         place.predicates.append(predicate)
-    for place, predicate in [*_keys(choices, root, keys), *_predicates(choices, root, style)]:
+    predicates = [
+        *_keys(choices, root, keys),
+        *_links(choices, root, style),
+        *_predicates(choices, root, style),
+    ]
+    for place, predicate in predicates:
         if sase and _fits_where(predicate, root) and chance(choices, 80):
             where.append(_bare(choices, predicate, root))
         else:
@@ -186,6 +211,19 @@ def _joined(choices: Choices, names: Sequence[str], attribute: str) -> list[Expr
             return [Comparison("=", parts[at : at + 2]) for at in range(len(parts) - 1)]
         case _:
             return [Comparison("=", (part, parts[0])) for part in parts[1:]]
+
+
+def _links(choices: Choices, root: Shape, style: Style) -> list[tuple[Shape, Expression]]:
+    """Equalities of an event that is negated or repeated with the event after it, on any attribute."""
+    found: list[tuple[Shape, Expression]] = []
+    for place in root.walk():
+        for part, after in pairwise(place.components if place.kind == "SEQ" else ()):
+            sees = part.kind == after.kind == "event" and part.apart and after.name in part.outer()
+            if sees and chance(choices, style.linked):
+                attribute = pick(choices, ("id", "x", "s", "flag"))
+                terms = tuple(Attribute(name, attribute) for name in (part.name, after.name))
+                found.append((part, Comparison("=", terms)))
+    return found
 
 
 def _predicates(choices: Choices, root: Shape, style: Style) -> list[tuple[Shape, Expression]]:

@@ -39,6 +39,8 @@ class Style:
     negation: int = 34
     groups: int = 0
     """How many of what looks at an interval are groups, not negations."""
+    linked: int = 0
+    """How many single events that are negated or repeated are joined with the event after them alone."""
     any_of_types: int = 8
     any_type: int = 3
     step: int = 8

@@ -8,8 +8,8 @@ from textwrap import indent
 
 import pyarrow as pa
 
-from tests.generators.histories import compact, random_history, types_of
-from tests.generators.queries import GROUPS, random_query
+from tests.generators.histories import FEW, compact, random_history, types_of
+from tests.generators.queries import COUNTED, GROUPS, random_query
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,9 @@ class Case:
 def random_case(seed: int, index: int, *, groups: bool = False) -> Case:
     """The case of that number, with groups if asked; the same for the same numbers, whatever came before."""
     random = Random(f"{seed}/{index}")
-    text = random_query(random, GROUPS if groups else None)
-    table = random_history(random, types=types_of(text))
+    counted = groups and random.random() < 0.25
+    text = random_query(random, (COUNTED if counted else GROUPS) if groups else None)
+    table = random_history(random, 2 * FEW if counted else FEW, types_of(text))
     order = "arrival" if random.random() < 0.2 else "time"
     name = f"{'--groups ' * groups}--seed {seed} --case {index}"
     return Case(text, table, order, random.randrange(2**32), name)

@@ -49,7 +49,10 @@ class Bindings:
     count: int
     outer: Rows | None = None
     in_order: bool = False
-    """Whether whole matches are ordered by their last events, then by rows, and so are those found next."""
+    """Whether they are whole matches in the order of their last events, then of their rows.
+
+    Those that are found next then follow them.
+    """
 
     def only(self, which: npt.NDArray[Any]) -> Bindings:
         """Some of the partial matches, by a mask or by their numbers."""
@@ -98,17 +101,18 @@ class _Reach:
             self._rows = Growing(np.maximum(self._rows.values - np.int32(forgotten), np.int32(0)))
         done = len(self._rows)
         if done < len(events):
-            self._rows.extend(self._since(events, done, int(self._rows.values[-1]) if done else 0))
+            self._rows.extend(self._since(events, done))
         return self._rows.values
 
-    def _since(self, events: EventBuffer, done: int, first: int) -> Rows:
-        window = self.window
+    def _since(self, events: EventBuffer, done: int) -> Rows:
+        window, first = self.window, int(self._rows.values[-1]) if done else 0
         if window.measure is Measure.NONE:
             return np.zeros(len(events) - done, np.int32)
         counted = window.measure is Measure.EVENTS
         size = window.size - 1 if counted or window.exclusive else window.size
-        found: Rows = window_starts(events.pos if counted else events.ts, np.int64(size), first, done)
-        return found
+        measure = (events.pos if counted else events.ts)[first:]  # a window never begins before the last one
+        found: Rows = window_starts(measure, np.int64(size), np.int64(done - first))
+        return found + np.int32(first) if first else found
 
 
 class Evaluation:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -89,10 +88,9 @@ class EventBuffer:
         self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
         self._source: tuple[pa.RecordBatch, Ints] | None = None
         """The batch that all the events arrived in, and their rows in it, while there is only one."""
-        self._gathering = Lock()
         self._shown = 0
         """How many events matches have shown so far."""
-        self._held = HeldColumns(pa.schema([(name, schema.columns[name]) for name in self.columns]))
+        self._held = self._no_columns()
         self.leaf_rows: list[npt.NDArray[Any]] = [np.empty(0, np.int32) for _ in self.leaves]
         """The rows of each leaf, in 32 bits; the papers' engine accepts any integers."""
         self._grown()
@@ -268,11 +266,19 @@ class EventBuffer:
             self._held.append(piece.source, piece.taken)
 
     def _gather(self) -> None:
-        """Copy the columns of the events out of the batch that they arrived in."""
-        with self._gathering:  # several threads may build tables of matches
-            if self._source is not None:
-                self._held.append(*self._source)
-                self._source = None
+        """Copy the columns of the events out of the batch that they arrived in.
+
+        Threads that build tables of matches may do so at the same time; their copies are the same.
+        """
+        source = self._source
+        if source is not None:
+            held = self._no_columns()
+            held.append(*source)
+            self._held = held  # first: whoever sees no source takes these
+            self._source = None
+
+    def _no_columns(self) -> HeldColumns:
+        return HeldColumns(pa.schema([(name, self.schema.columns[name]) for name in self.columns]))
 
     @property
     def payload(self) -> pa.Table:

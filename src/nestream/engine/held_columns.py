@@ -183,7 +183,8 @@ def _fixed_width(datatype: pa.DataType) -> np.dtype[Any] | None:
     if pa.types.is_floating(datatype) and not pa.types.is_float16(datatype):
         return np.dtype(f"f{datatype.bit_width // 8}")
     if pa.types.is_integer(datatype) or pa.types.is_temporal(datatype):
-        return np.dtype(f"i{datatype.bit_width // 8}") if datatype.bit_width <= 64 else None
+        kind = "u" if pa.types.is_unsigned_integer(datatype) else "i"
+        return np.dtype(f"{kind}{datatype.bit_width // 8}") if datatype.bit_width <= 64 else None
     return None
 
 

@@ -1,7 +1,7 @@
 """Maps keys to small numbers: attributes that are compared for equality share one numbering.
 
-The numbers are dense enough to index arrays, and are valid for the events of one evaluation. NULL has no
-number (-1), because it equals nothing.
+The numbers are dense enough to index arrays. They are valid for one evaluation, although most values keep
+theirs when events arrive. NULL has no number (-1), because it equals nothing.
 """
 
 from __future__ import annotations

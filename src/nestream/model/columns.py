@@ -18,7 +18,7 @@ from nestream.model.arithmetic import DIGITS
 from nestream.model.frames import are_batches, from_pandas, is_of, is_unread, read
 from nestream.model.iso_times import with_times
 from nestream.model.lazy import compute as pc
-from nestream.model.plain import is_uuid, plain_column, uuid_texts
+from nestream.model.plain import is_uuid, plain_column, roomy, uuid_texts
 from nestream.model.python_values import a, names_of_rows, python_column
 from nestream.model.schema import EventError, Kind, Schema, kind_of, path_of, refuse_repeated
 from nestream.model.widening import converted, mixing, widened
@@ -102,13 +102,6 @@ def quiet(table: pa.Table, time: str, type: str, moment: pa.DataType, read: Iter
         if name in columns and pa.types.is_null(columns[name]):
             columns[name] = known
     return pa.schema(list(columns.items())).empty_table()
-
-
-def roomy(datatype: pa.DataType) -> pa.DataType:
-    """The type, if it is a dictionary with room for at least 2^31 words."""
-    if pa.types.is_dictionary(datatype) and datatype.index_type.bit_width < 32:
-        return pa.dictionary(pa.int32(), datatype.value_type, datatype.ordered)
-    return datatype
 
 
 def with_room(table: pa.Table) -> pa.Table:

@@ -3,7 +3,8 @@
 Arrow cannot take rows of views or run-end encoded arrays, nor join dictionaries that hold NULL or nested
 values. So each column is converted once, when the events arrive, to a type for which every operation works.
 Values stay the same: views become strings, bytes and lists, runs are expanded, and only dictionaries of
-strings remain.
+strings remain. The chunks of a column with narrow indices share one dictionary: the words of several might
+be too many.
 """
 
 from __future__ import annotations
@@ -70,7 +71,23 @@ def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     wanted = plain_type(column.type)
     if column.type == wanted and not pa.types.is_dictionary(wanted):
         return column
-    return pa.chunked_array([plain_array(chunk, wanted) for chunk in column.chunks], wanted)
+    found = pa.chunked_array([plain_array(chunk, wanted) for chunk in column.chunks], wanted)
+    return found if has_one_dictionary(found) else found.cast(roomy(wanted))
+
+
+def roomy(datatype: pa.DataType) -> pa.DataType:
+    """The type, if it is a dictionary with room for at least 2^31 words."""
+    if pa.types.is_dictionary(datatype) and datatype.index_type.bit_width < 32:
+        return pa.dictionary(pa.int32(), datatype.value_type, datatype.ordered)
+    return datatype
+
+
+def has_one_dictionary(column: pa.ChunkedArray) -> bool:
+    """Whether the chunks of a column of dictionaries have the same words; true for any other column."""
+    if column.num_chunks < 2 or not pa.types.is_dictionary(column.type):
+        return True
+    words = column.chunk(0).dictionary
+    return all(chunk.dictionary.equals(words) for chunk in column.chunks[1:])
 
 
 def plain_array(array: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nestream.model.columns import roomy, to_table, with_columns, with_room
+from nestream.model.columns import to_table, with_columns, with_room
 from nestream.model.iso_times import with_times
+from nestream.model.plain import has_one_dictionary, roomy
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
 from nestream.runtime.compiled import Begin, Compiled, Since
@@ -127,7 +128,7 @@ class Arrivals:
 
     def batch(self, events: Any) -> pa.Table:
         """Convert a batch, as users pass it, to a table."""
-        if isinstance(events, pa.Table) and events.schema == self._plain and not self._has_null_words(events):
+        if isinstance(events, pa.Table) and events.schema == self._plain and self._is_plain(events):
             return events
         table = to_table(events, self.type, self.time)
         self._plain = table.schema
@@ -137,13 +138,13 @@ class Arrivals:
         ]
         return table
 
-    def _has_null_words(self, table: pa.Table) -> bool:
-        """Whether a dictionary contains NULL as a word, so that its column is not plain."""
-        for place in self._dictionaries:
-            for chunk in table.column(place).chunks:
-                if chunk.dictionary.null_count:
-                    return True
-        return False
+    def _is_plain(self, table: pa.Table) -> bool:
+        """Whether the dictionaries of a table in plain types are plain too: one a column, without NULL."""
+        columns = map(table.column, self._dictionaries)
+        return all(
+            has_one_dictionary(column) and not any(chunk.dictionary.null_count for chunk in column.chunks)
+            for column in columns
+        )
 
     # -- looking -------------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nestream.model.columns import with_room
+
 MOST_PARTS = 16
 """How many parts there may be before they are joined."""
 
@@ -87,8 +89,8 @@ class ReorderBuffer:
 
 
 def together(tables: Iterable[pa.Table]) -> pa.Table:
-    """The tables as one; their dictionaries may have indices of several widths."""
-    return pa.concat_tables(tables, promote_options="permissive")
+    """The tables as one, with room in its dictionaries for the words of all."""
+    return pa.concat_tables(map(with_room, tables))
 
 
 def in_order(table: pa.Table, times: npt.NDArray[np.int64]) -> pa.Table:

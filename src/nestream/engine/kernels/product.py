@@ -8,8 +8,8 @@ import numpy as np
 
 from nestream.engine.kernels import kernel
 
-MOST = 1 << 40
-"""Above this number, the combinations of a single event are not counted exactly."""
+MOST = 1 << 32
+"""From this number on, the combinations of a single event are not counted; times 2^31 it fits in 64 bits."""
 
 
 @kernel
@@ -50,8 +50,9 @@ def ranges_before(events: Any, parts: Any, number: Any, rows: Any, begin: Any, r
                     lows[line, count] = low
                     highs[line, count] = high
                     line += 1
-                    # interpreted, the product of NumPy integers of 32 bits would overflow
-                    product = min(product * (int(high) - int(low)), MOST)
+                    if product < MOST or low == high:
+                        # interpreted, the product of NumPy integers of 32 bits would overflow
+                        product = min(product * (int(high) - int(low)), MOST)
             found[count] = j
             counts[count] = product
             count += product > 0

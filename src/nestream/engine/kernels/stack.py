@@ -135,12 +135,13 @@ def first_of_time(times: Any) -> Any:
 
 
 @kernel
-def window_starts(measure: Any, size: np.int64, first: int, since: int) -> Any:
+def window_starts(measure: Any, size: np.int64, since: np.int64) -> Any:
     """For each row from `since` on, the first row whose measure is less by at most `size`.
 
-    Measures never decrease. `first` is the result for the row before, or 0.
+    Measures never decrease.
     """
     found = np.empty(len(measure) - since, np.int32)
+    first = 0
     row = since
     while row < len(measure) and measure[row] < LEAST + size:  # the difference would overflow
         found[row - since] = 0

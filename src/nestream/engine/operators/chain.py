@@ -133,8 +133,18 @@ class Chain:
                     return None
                 own.append(mine[1])
                 terms.append(term)
+            if group.least > 0 and right != self.names[-1] and not self._keeps_order(terms):
+                return None
             return right, CountedGroup(group, leaf, tuple(own), tuple(terms))
         return None
+
+    def _keeps_order(self, terms: list[Term]) -> bool:
+        """Whether the m-th latest member before an event never moves back within a key of the chain.
+
+        With members of the event's own only, it may, and the steps that follow rely on it.
+        """
+        key = self.block.key or {}
+        return all(attribute in key.get(variable, ()) for variable, attribute in terms)
 
     def _own_term(self, term: Term, name: str) -> Term | None:
         """The term of a step that equals another term: itself, or by the key of the block."""

@@ -137,7 +137,9 @@ class PreparedChain:
             return Stack(rows, np.array((0, len(rows)), np.int32))
         if self._wanted is None:
             self._wanted = self._wanted_keys(asked)
-        return Stack(*between_by_key(rows, evaluation.numbering.of(key), self._wanted, *wanted))
+        return Stack(
+            *between_by_key(rows, evaluation.numbering.of(key), self._wanted, *map(np.int64, wanted))
+        )
 
     def _wanted_rows(self, asked: Asked, name: str) -> tuple[int, int]:
         """The rows of a step's events in the wanted matches."""
@@ -156,7 +158,7 @@ class PreparedChain:
         name = self.chain.names[-1 if asked.by_last else 0]
         key, rows = block.key[name], self.evaluation.leaf_rows(block.leaves[name])
         found: npt.NDArray[np.bool_] = keys_between(
-            rows, numbering.of(key), numbering.size(key), asked.first, asked.end
+            rows, numbering.of(key), numbering.size(key), np.int64(asked.first), np.int64(asked.end)
         )
         return found
 
@@ -290,7 +292,7 @@ class PreparedChain:
         begin = self.steps[-1].begin
         if not asked.by_last:
             return np.arange(begin[0], begin[-1], dtype=np.int32)
-        found: Rows = places_between(self.ends, begin, asked.first, asked.end)
+        found: Rows = places_between(self.ends, begin, np.int64(asked.first), np.int64(asked.end))
         return found
 
     def _reach(self, triggers: Rows) -> Rows:
@@ -317,7 +319,7 @@ class PreparedChain:
         """The matches piece by piece, by their last events, then by their rows."""
         span = (asked.first, asked.end) if asked.by_last else (0, len(self.evaluation))
         begin = self.steps[-1].begin
-        triggers = in_row_order(self.ends, int(begin[0]), int(begin[-1]), *span)
+        triggers = in_row_order(self.ends, *map(np.int64, (begin[0], begin[-1], *span)))
         at, until = np.zeros((2, len(self.steps)), np.int32)
         room = min(self.evaluation.limit, _AT_FIRST * len(triggers))
         while at[-1] < len(triggers):
