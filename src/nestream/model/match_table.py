@@ -33,6 +33,8 @@ Rows = npt.NDArray[np.signedinteger[Any]]
 Mask = npt.NDArray[np.bool_]
 _POOL = pa.system_memory_pool()
 """Where the columns of matches live: Arrow's own pool keeps about 30 MB of what each thread has freed."""
+_SOME = 64
+"""Columns of rows that differ mostly differ among so many."""
 
 
 class Events(Protocol):
@@ -179,7 +181,7 @@ class MatchTables:
             if own is at:
                 return built.field(self.schema.time)
         for own, built in shown:
-            if np.array_equal(own, at):
+            if np.array_equal(own[:_SOME], at[:_SOME]) and np.array_equal(own, at):
                 return built.field(self.schema.time)
         return _take(events.column(self.schema.time), at, False)
 

@@ -71,25 +71,30 @@ def combine(rows: Any, lows: Any, highs: Any, events: Any, parts: Any, total: in
     """
     width = lows.shape[0] + 1
     found = np.empty((width, total), np.int32)
+    at = np.empty(width, np.int32)
+    last = width - 2
     count = 0
     for i in range(lows.shape[1]):
-        size = 1
-        for line in range(width - 1):
-            size *= int(highs[line, i]) - int(lows[line, i])
-        repeated = 1
-        line = width - 2
-        for part in range(width - 1, -1, -1):
-            if part == parts[i]:
-                for place in range(count, count + size):
-                    found[part, place] = events[i]
-                continue
-            place = count
-            while place < count + size:
-                for taken in range(lows[line, i], highs[line, i]):
-                    for _ in range(repeated):
-                        found[part, place] = rows[taken]
-                        place += 1
-            repeated *= int(highs[line, i]) - int(lows[line, i])
-            line -= 1
-        count += size
+        own = parts[i]
+        final = last + (last >= own)
+        fixed = 1  # the combinations of all ranges but the last
+        for line in range(last):
+            at[line] = lows[line, i]
+            fixed *= int(highs[line, i]) - int(lows[line, i])
+        event = events[i]
+        low, length = int(lows[last, i]), int(highs[last, i]) - int(lows[last, i])
+        for _ in range(fixed):
+            for place in range(low, low + length):
+                for line in range(last):
+                    found[line + (line >= own), count] = rows[at[line]]
+                found[final, count] = rows[place]
+                found[own, count] = event
+                count += 1
+            line = last - 1
+            while line >= 0:
+                at[line] += 1
+                if at[line] < highs[line, i]:
+                    break
+                at[line] = lows[line, i]
+                line -= 1
     return found
