@@ -52,7 +52,7 @@ LINEAR = 1.1
 WAYS = {"count": {"by": "count"}, "batches": {"by": "batches"}, "match": {}}
 SAME_WORK = (
     "The best formulations use buckets and bounds as the engine does, so all of them do much the same work, "
-    "and nestream also sorts the matches, which the peers do not."
+    "and nestream also returns the matches in order, which the peers do not."
 )
 NEVER = (
     "No event has the last type. nestream still takes in the types of all events, and looks through them "
