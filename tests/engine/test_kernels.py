@@ -480,3 +480,27 @@ def test_a_kernel_whose_machine_code_cannot_be_saved_runs_nevertheless(tmp_path:
         check=False,
     )
     assert done.stdout.splitlines() == ["[3, 7]", "[3, 7]"], done.stderr
+
+
+IN_ADVANCE = """
+import warnings
+from nestream.engine.kernels import warm
+from tests.property.cases import random_case
+from tests.property.runners import RUNNERS
+
+warnings.simplefilter("ignore")
+warm.compile_all()
+before = {kernel: set(kernel.compile().signatures) for kernel, _ in warm.CALLS}
+for runner in ("engine", "engine-one-by-one", "engine-small-memory", "set"):
+    for index in range(120):
+        case = random_case(7, index, groups=index % 2 == 1)
+        RUNNERS[runner].run(case.text, case.table, order=case.order, seed=case.seed)
+for kernel, types in before.items():
+    for new in set(kernel.compile().signatures) - types:
+        print(kernel.__name__, new)
+"""
+
+
+def test_queries_compile_nothing_that_was_not_compiled_in_advance() -> None:
+    done = subprocess.run([sys.executable, "-c", IN_ADVANCE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr

@@ -50,11 +50,19 @@ _LONG = np.zeros(1, np.int64)
 _FLOATS = np.zeros(1, np.float64)
 _GRID = np.zeros((1, 1), np.int32)
 
+
+def _held(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Values that cannot be changed, as those of Arrow's columns; to Numba that is another type."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (of_known_types, (np.zeros(1, np.int8), np.zeros(1, np.int16))),
     (of_known_types, (_ROWS, np.zeros(1, np.int16))),
-    (first_of_time, (_LONG,)),
-    (window_starts, (_LONG, 1, 0, 0)),
+    *((first_of_time, (some,)) for some in (_LONG, _held(_LONG))),
+    *((window_starts, (some, 1, 0)) for some in (_LONG, _held(_LONG))),
     (sorted_by_key, (_ROWS, _ROWS, 1)),
     (sorted_by_key, (_ROWS, np.zeros(1, np.int16), 1)),
     (keys_between, (_ROWS, _ROWS, 1, 0, 1)),
@@ -62,9 +70,9 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (key_of_place, (_BEGIN, 1)),
     (places_between, (_ROWS, _BEGIN, 0, 1)),
     (in_row_order, (_ROWS, 0, 1, 0, 1)),
-    (places, (_ROWS, _BEGIN, _ROWS, _ROWS)),
+    *((places, (_ROWS, _BEGIN, _ROWS, some)) for some in (_ROWS, _LONG)),
     (taken, (_ROWS, _ROWS)),
-    (taken_or_none, (_LONG, _ROWS)),
+    *((taken_or_none, (_LONG, some)) for some in (_ROWS, _LONG)),
     (raised_bounds, (_ROWS, _BEGIN, _ROWS, _ROWS, _ROWS, _ROWS, _ROWS)),
     (latest, (_ROWS, _BEGIN, _ROWS, _ROWS, _ROWS)),
     (extend_prefixes, (_ROWS, _BEGIN, _ROWS, _ROWS, _BEGIN, _ROWS, _ROWS, _ROWS, _ROWS)),
@@ -84,10 +92,11 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (prefix_sums, (_FLOATS,)),
     (differences, (_LONG, _ROWS, _ROWS)),
     (float_differences, (_FLOATS, _FLOATS, _FLOATS, _LONG, 0.0, _ROWS, _ROWS)),
-    *((block_extremes, (some, True, 32)) for some in (_LONG, _FLOATS)),
+    *((block_extremes, (some, True, 32)) for some in (_LONG, _FLOATS, _held(_LONG), _held(_FLOATS))),
     *(
-        (extremes, (some, True, 5, some, some, some.reshape(1, 1), _LONG, _ROWS, _ROWS + 1))
-        for some in (_LONG, _FLOATS)
+        (extremes, (some, True, 5, best, best, best.reshape(1, 1), _LONG, _ROWS, _ROWS + 1))
+        for best in (_LONG, _FLOATS)
+        for some in (best, _held(best))
     ),
     (different, (_ROWS, _ROWS, _ROWS, _ROWS)),
     (same_before, (_LONG, 1)),
