@@ -28,6 +28,9 @@ PATIENCE = 1 << 17
 _interpreted = 0
 """How many elements interpreted kernels have processed in this process."""
 
+_reported = False
+"""Whether this process has reported that it compiles kernels."""
+
 _interpreting = threading.local()
 """Whether this thread is running an interpreted kernel."""
 
@@ -39,8 +42,9 @@ class Kernel:
         self.function = function
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
-        self._compiled: Callable[..., Any] | None = None
+        self._compiled: Any = None
         self._is_saved = True
+        self._ran = False
 
     def __call__(self, *arguments: Any) -> Any:
         if self._compiled is None:
@@ -53,11 +57,15 @@ class Kernel:
                 finally:
                     _interpreting.kernel = False
             self.compile()
-            assert self._compiled is not None
         try:
-            return self._compiled(*arguments)
+            found = self._compiled(*arguments)
         except OSError:  # the machine code cannot be saved, because a disk is full: each process compiles it
-            return self.compile(saved=False)(*arguments)
+            found = self.compile(saved=False)(*arguments)
+        if not self._ran:
+            self._ran = True
+            if self._compiled.stats.cache_misses:
+                _report()
+        return found
 
     def compile(self, *, saved: bool = True) -> Any:
         """Compile the function with Numba; the machine code is saved beside the source, if that is possible.
@@ -81,6 +89,20 @@ class Kernel:
                 self._compiled = numba.njit(plain, nogil=True, boundscheck=False)
             self._is_saved = saved
         return self._compiled
+
+
+def _report() -> None:
+    """Report, once a process, that kernels are being compiled, since a first query takes seconds longer."""
+    global _reported
+    if not _reported:
+        _reported = True
+        import logging
+
+        logging.getLogger("nestream").warning(
+            "Compiling the engine, once for this installation; the first queries take a few seconds longer. "
+            "To compile all of it in advance: %s -m nestream.engine.kernels",
+            sys.executable,
+        )
 
 
 def _worth_interpreting(arguments: tuple[Any, ...]) -> bool:
