@@ -456,6 +456,63 @@ def test_every_kernel_is_compiled_in_advance() -> None:
     assert called | inner == declared
 
 
+def test_the_calls_that_compile_kernels_stay_within_their_arrays() -> None:
+    for kernel, arguments in warm.CALLS:
+        kernel.function(*warm.fresh(arguments))  # interpreted, where a wrong index raises
+
+
+COMPILED = """
+import sys, time
+import numpy as np
+from numba.core.caching import IndexDataCacheFile
+from nestream.engine.kernels.search import places
+from nestream.engine.kernels.stack import window_starts
+
+def slow(*given, read=IndexDataCacheFile._load_index):
+    found = read(*given)
+    time.sleep(0.2)
+    return found
+
+IndexDataCacheFile._load_index = slow
+whole = np.dtype(sys.argv[1])
+values, begin = np.arange(9, dtype=np.int32), np.array((0, 9), np.int32)
+window_starts.compile(), places.compile()
+print("ready", flush=True)
+input()
+print(places(values, begin, np.zeros(2, np.int32), np.array((3, 7), whole)).tolist())
+print(window_starts(np.array((1, 5, 6, 9), whole), 3, 0).tolist())
+"""
+
+
+def test_processes_that_compile_for_different_types_at_once_keep_their_own_machine_code(
+    tmp_path: Path,
+) -> None:
+    found = []
+    for _ in range(2):  # compiled, then loaded
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", COMPILED, whole],
+                env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for whole in ("int32", "int64", "int16")
+        ]
+        for process in processes:
+            assert process.stdout is not None
+            process.stdout.readline()
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        found += [process.communicate() for process in processes]
+    assert [out.splitlines() for out, _ in found] == [["[3, 7]", "[0, 1, 1, 2]"]] * 6, found
+    reports = ["Compiling the engine" in errors for _, errors in found]
+    assert reports == [True] * 3 + [False] * 3
+
+
 UNSAVED = """
 import resource, sys
 import numba.core.caching, numpy as np

@@ -83,10 +83,11 @@ class Kernel:
             }
             plain = FunctionType(self.function.__code__, {**names, "__name__": self.function.__module__})
             plain.__module__, plain.__qualname__ = self.function.__module__, self.function.__qualname__
-            try:
-                self._compiled = numba.njit(plain, nogil=True, boundscheck=False, cache=saved)
-            except RuntimeError:  # no folder can be written
-                self._compiled = numba.njit(plain, nogil=True, boundscheck=False)
+            self._compiled = numba.njit(plain, nogil=True, boundscheck=False)
+            if saved:
+                from nestream.engine.kernels.saved import save_code
+
+                save_code(self._compiled, plain)
             self._is_saved = saved
         return self._compiled
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
@@ -110,7 +111,7 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
 def compile_all() -> int:
     """Compile every kernel for every set of types; return how many."""
     for kernel, arguments in CALLS:
-        kernel.compile()(*arguments)
+        kernel.compile()(*fresh(arguments))
     return len(CALLS)
 
 
@@ -119,10 +120,21 @@ def compile_in_processes() -> int:
     kernels = list(dict.fromkeys(kernel for kernel, _ in reversed(CALLS)))  # the slowest are among the last
     with ProcessPoolExecutor() as pool:
         deque(pool.map(_compile_one, [kernel.__name__ for kernel in kernels]), maxlen=0)
-    return compile_all()  # what two processes saved for the same inner kernel, one of them may have lost
+    return compile_all()
 
 
 def _compile_one(name: str) -> None:
     for kernel, arguments in CALLS:
         if kernel.__name__ == name:
-            kernel.compile()(*arguments)
+            kernel.compile()(*fresh(arguments))
+
+
+def fresh(arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """Copies of the arguments of a call: kernels write into theirs, and the next one would read it."""
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            copy = argument.copy()
+            copy.flags.writeable = argument.flags.writeable
+            yield copy
+        else:
+            yield argument
