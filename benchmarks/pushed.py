@@ -27,6 +27,7 @@ STARTS = {
     "check": ("`nestream check`, one query", 0.3),
     "explain": ("`nestream explain`, one query", 0.3),
     "run": ("`nestream run`, 1,000 events", 1.0),
+    "kernels": ("Compiling the engine, once for an installation", 15.0),
 }
 """What starts cold, and within how many seconds it should be done."""
 STARTED = "Python, Arrow, NumPy, the parser and the command line's library take most of the time to load."
