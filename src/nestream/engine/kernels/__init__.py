@@ -63,7 +63,8 @@ class Kernel:
             found = self.compile(saved=False)(*arguments)
         if not self._ran:
             self._ran = True
-            if self._compiled.stats.cache_misses:
+            stats = getattr(self._compiled, "stats", None)  # missing where Numba's compiler is switched off
+            if stats is not None and stats.cache_misses:
                 _report()
         return found
 
