@@ -15,7 +15,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from nestream.engine.operators import derived, prepared_chain
+from nestream.engine.operators import chain, derived
 from nestream.engine.single import search, stacks
 from nestream.query import query
 from nestream.reference import match_reference
@@ -195,8 +195,14 @@ def by(strategy: str, **switches: bool | int) -> Run:
 
 def with_composites(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
     """The engine with composite steps wherever there may be one, whether they pay or not."""
-    with patch.object(prepared_chain.PreparedChain, "is_worth", lambda self, composite: True):
+    with patch.object(chain.Composite, "is_worth", lambda *_: True):
         return query(text).match(table, order=order, strategy="native")
+
+
+def split_with_composites(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
+    """Random batches, with composite steps wherever there may be one."""
+    with patch.object(chain.Composite, "is_worth", lambda *_: True):
+        return split(text, table, order=order, seed=seed)
 
 
 def derived_anew(text: str, table: pa.Table, *, order: str, seed: int) -> pa.Table:
@@ -267,6 +273,7 @@ RUNNERS: dict[str, Runner] = {
     "native-small": Runner(by("native", memory=600), ordered=True),
     "native-split-derived": Runner(derived_anew),
     "native-composites": Runner(with_composites, ordered=True),
+    "native-split-composites": Runner(split_with_composites),
     "papers": Runner(switched(Options()), ordered=True),
     "papers-split": Runner(partial(split, options=Options())),
     "flat": Runner(by("flat"), ordered=True),

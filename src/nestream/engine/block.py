@@ -6,7 +6,7 @@ and chooses the operator that runs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,9 @@ class Block:
 
     `leaves` maps each variable to its leaf. `order` holds the pairs that must follow each other, `apart` the
     pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
-    `chain` is set where the variables are totally ordered, `key` where every variable has attributes that are
-    equal in all of them. `judged` are the predicates over aggregates of groups.
+    `steps` follow each other: single variables, and the variables of an AND. `key` is set where every
+    variable has attributes that are equal in all of them. `judged` are the predicates over aggregates of
+    groups.
     """
 
     leaves: Mapping[str, int]
@@ -35,16 +36,22 @@ class Block:
     apart: frozenset[tuple[str, str]]
     equalities: tuple[Equality, ...]
     predicates: tuple[Expression, ...]
+    steps: tuple[tuple[str, ...], ...]
     negations: tuple[Negation, ...] = ()
     groups: tuple[Group, ...] = ()
     judged: tuple[Expression, ...] = ()
-    chain: tuple[str, ...] | None = None
     key: Mapping[str, tuple[str, ...]] | None = None
 
-    def outermost(self, *, last: bool) -> list[str]:
-        """The variables that can bind the last (or first) event of a match."""
-        inner = {pair[0 if last else 1] for pair in self.order if set(pair) <= set(self.leaves)}
-        return [name for name in self.leaves if name not in inner]
+    @property
+    def chain(self) -> tuple[str, ...] | None:
+        """The variables in order, if the order is total."""
+        return chain_of(self.steps)
+
+    def outermost(self, names: Iterable[str] | None = None, *, last: bool) -> list[str]:
+        """The variables, of all or of some, that can bind the last (or first) event of a match."""
+        some = list(self.leaves if names is None else names)
+        inner = {pair[0 if last else 1] for pair in self.order if set(pair) <= set(some)}
+        return [name for name in some if name not in inner]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +133,12 @@ def why_no_range(group: Group) -> str | None:
     if len(set(own)) < len(own):
         return "an attribute must equal two others"
     return None
+
+
+def chain_of(steps: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """The variables of steps that have one each; None if some have several."""
+    names = tuple(name for step in steps for name in step)
+    return names if len(names) == len(steps) else None
 
 
 def has_groups(block: Block) -> bool:

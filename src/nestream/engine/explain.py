@@ -56,7 +56,8 @@ def explain_native(
 
 def _headline(operator: PhysicalOperator) -> str:
     block = operator.block
-    parts = [f"{operator.name} ({', '.join(map(print_name, block.leaves))})"]
+    steps = operator.steps if isinstance(operator, Chain) else [(name,) for name in block.leaves]
+    parts = [f"{operator.name} ({', '.join(map(_step, steps))})"]
     if block.key:
         parts.append(f"by key {key_text(block.key)}")
     if block.equalities:
@@ -71,6 +72,11 @@ def _headline(operator: PhysicalOperator) -> str:
     return ", ".join(parts)
 
 
+def _step(names: Sequence[str]) -> str:
+    text = ", ".join(map(print_name, names))
+    return text if len(names) == 1 else f"AND({text})"
+
+
 def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
     """The scans of an operator and its negations, one line each."""
     block = operator.block
@@ -80,9 +86,9 @@ def _inside(operator: PhysicalOperator, scope: Scope) -> Iterator[str]:
         operator = operator.candidates
     if isinstance(operator, Chain):
         for composite in operator.composites:
-            names = ", ".join(map(print_name, composite.chain.names))
-            otherwise = ", else all are joined" if composite.operator.block.equalities else ""
-            yield f"Derived ({names}): a composite step where that is less work{otherwise}"
+            names = ", ".join(map(print_name, composite.names))
+            otherwise = "" if composite.is_optional else ", else all are joined"
+            yield f"{composite.operator.name} ({names}): a composite step where that is less work{otherwise}"
     for negation in block.negations:
         yield from _negation(negation, scope)
     yield from _groups(block, scope, counted_by(operator))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
+from nestream.engine.block import chain_of
 from nestream.logical.nodes import (
     Component,
     Group,
@@ -68,16 +69,20 @@ class OrAlternative:
                 return tuple(name for part in self.parts for name in part._ends(side))
 
     @property
-    def chain(self) -> tuple[str, ...] | None:
-        """The variables in order, if the order is total."""
+    def steps(self) -> tuple[tuple[str, ...], ...]:
+        """The variables that follow each other, each alone; those of an AND form one step."""
         match self.node:
             case Leaf(variable=variable):
-                return (variable,)
+                return ((variable,),)
             case WinAnd() if len(self.parts) > 1:
-                return None
+                return (tuple(leaf.variable for leaf in self.leaves),)
             case _:
-                chains = [part.chain for part in self.parts]
-                return None if None in chains else tuple(name for chain in chains for name in chain or ())
+                return tuple(step for part in self.parts for step in part.steps)
+
+    @property
+    def chain(self) -> tuple[str, ...] | None:
+        """The variables in order, if the order is total."""
+        return chain_of(self.steps)
 
     @property
     def levels(self) -> dict[str, int]:

@@ -90,7 +90,8 @@ def _shown_groups(plan: Plan, blocks: Sequence[Block]) -> ShownGroups | None:
 
 def operator_of(block: Block) -> PhysicalOperator:
     """Choose the operator that finds the matches of a block."""
-    if block.chain is not None and not (block.equalities and block.groups):
+    in_steps = len(block.steps) > 1 or len(block.leaves) == 1
+    if in_steps and not (block.groups and (block.equalities or block.chain is None)):
         chain = Chain(block)
         if chain.is_right:
             return grouped(chain)
@@ -130,7 +131,7 @@ class Planner(BlockWriter):
             apart=self.apart(chosen, order, outer),
             equalities=(*rest, *between),
             predicates=tuple(predicates),
-            chain=chosen.chain,
+            steps=chosen.steps,
             key=key,
         )
         inside = outer.inside(block, chosen)

@@ -16,8 +16,9 @@ docs/how-it-works/engine.md, "Chains", has the proofs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -27,8 +28,9 @@ from nestream.engine.evaluation import Bindings, Evaluation
 from nestream.engine.kernels import Rows
 from nestream.engine.operators.gaps import Gap, gaps_of
 from nestream.engine.operators.lateral_join import LateralJoin
-from nestream.engine.operators.operator import Asked
+from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.operators.prepared_chain import PreparedChain
+from nestream.engine.operators.product import Product
 from nestream.model.expression import variables
 from nestream.model.keep import Keep, Kept
 
@@ -38,6 +40,12 @@ _SELDOM = 4
 """Only the events for new matches are prepared if at most one in this many events is new."""
 _SOME = 4096
 """How many triggers are counted at a time, so that counting can be abandoned."""
+_DEAR = 64
+"""Composites are built only if there are at most this many per event."""
+_CHEAP = 1 << 20
+"""Or this many in all."""
+_JOINED = 8
+"""Joining a partial match leaf by leaf takes about this many times as long as finding it as a range."""
 
 
 @dataclass(frozen=True)
@@ -52,32 +60,60 @@ class CountedGroup:
 
 @dataclass(frozen=True)
 class Composite:
-    """Neighbouring steps, from `first` to `end`, that may become one; `operator` finds their matches.
+    """Neighbouring steps, from `first` to `end`, that become one; `operator` finds their matches.
 
-    `chain` has the same steps without equalities, to estimate how many matches there are.
+    `estimate` is the same without equalities, to estimate how many matches there are.
     """
 
     first: int
     end: int
-    chain: Chain
-    operator: Chain | LateralJoin
+    operator: PhysicalOperator
+    estimate: Chain | Product
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables of the steps."""
+        return tuple(self.operator.block.leaves)
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether a chain can do without it: predicates alone relate its steps, which are single events."""
+        return isinstance(self.operator, Chain)
+
+    def is_worth(self, evaluation: Evaluation, rarest: int, chain: Callable[[], PreparedChain]) -> bool:
+        """Whether finding its matches once is cheaper than finding them for each match of the chain.
+
+        `chain` prepares the chain without composites; `rarest` is the number of events of its rarest step.
+        """
+        asked, values = Asked(0, len(evaluation)), 1
+        for equality in self.operator.block.equalities:
+            values *= evaluation.numbering.size((equality.left[1],))
+        once: float = 2 * (self.estimate.expected(evaluation.inner, asked) or 0.0) / values
+        most = 2 * max(_DEAR * len(evaluation), _CHEAP)
+        if isinstance(self.estimate, Product):
+            once /= 2 ** len(self.operator.block.order)
+            few: bool = once < _JOINED * rarest
+            return few or once < min(most, _JOINED * chain().all_expected(0) / values)
+        if once >= chain().all_expected(self.first) / values:
+            return False
+        return once < most or 2 * self.estimate.filtered(evaluation.inner) < most
 
 
 class Chain:
-    """The matches of a block whose variables are totally ordered.
+    """The matches of a block whose steps are totally ordered.
 
-    Equalities other than its key must lie within composites (`is_right`); where these do not pay off, the
-    whole block is joined instead.
+    A step is a variable, or an AND of several. Equalities other than the key must lie within composites
+    (`is_right`). Where composites that are not optional do not pay off, the whole block is joined instead.
     """
 
     name = "Chain"
 
     def __init__(self, block: Block) -> None:
-        assert block.chain is not None
         self.block = block
-        self.names = block.chain
+        self.steps = block.steps
+        self.names = tuple(name for step in block.steps for name in step)
         self.join = LateralJoin(block)
-        said = {predicate: gaps_of(predicate, block.chain) for predicate in block.predicates}
+        said = {predicate: gaps_of(predicate, block.steps) for predicate in block.predicates}
         self.distances: dict[str, list[Gap]] = {}
         """How far each step is after the previous one, where predicates say so."""
         for gap in (gap for gaps in said.values() for gap in gaps or ()):
@@ -87,7 +123,7 @@ class Chain:
         self.filters = tuple(predicate for predicate in block.predicates if predicate not in self.ranges)
         """The predicates that do not."""
         self.gaps: dict[str, list[tuple[Negation, tuple[Term, ...]]]] = {}
-        """The negations that limit the predecessors of a step, with the step's own terms for their key."""
+        """The negations that limit the predecessors of a step, by its first variable, with its own terms."""
         self.late: list[Negation] = []
         for negation in block.negations:
             place = self._gap(negation)
@@ -101,15 +137,18 @@ class Chain:
             found = self._counted_group(group)
             if found is not None:
                 self.counted.setdefault(found[0], []).append(found[1])
-        self.composites = [] if self.counted else list(self._composites())
+        self.composites = [] if self.counted else list(self._conjunctions() or self._related())
+        self.outline = self if block.chain is not None else Chain(self._outline())
+        """A chain with one variable of each step, for estimates."""
 
     def _gap(self, negation: Negation) -> tuple[str, tuple[Term, ...]] | None:
         """The step after the gap that a derived negation covers, if that step knows the negation's key."""
         interval = negation.interval
-        for left, right in pairwise(self.names):
-            if (interval.after, interval.before) == ((left,), (right,)) and negation.derived is not None:
+        for left, right in pairwise(self.steps):
+            gap = self.block.outermost(left, last=True), self.block.outermost(right, last=False)
+            if (interval.after, interval.before) == tuple(map(tuple, gap)) and negation.derived is not None:
                 terms = tuple(self._own_term(term, right) for term in negation.link)
-                return None if None in terms else (right, tuple(term for term in terms if term))
+                return None if None in terms else (right[0], tuple(term for term in terms if term))
         return None
 
     def _counted_group(self, group: Group) -> tuple[str, CountedGroup] | None:
@@ -128,7 +167,7 @@ class Chain:
                 mine, theirs = equality.left, equality.right
                 if mine[0] != name:
                     mine, theirs = theirs, mine
-                term = self._own_term(theirs, right)
+                term = self._own_term(theirs, (right,))
                 if term is None:
                     return None
                 own.append(mine[1])
@@ -146,24 +185,35 @@ class Chain:
         key = self.block.key or {}
         return all(attribute in key.get(variable, ()) for variable, attribute in terms)
 
-    def _own_term(self, term: Term, name: str) -> Term | None:
-        """The term of a step that equals another term: itself, or by the key of the block."""
+    def _own_term(self, term: Term, names: Sequence[str]) -> Term | None:
+        """The term of some variables that equals another term: itself, or by the key of the block."""
         variable, attribute = term
-        if variable == name:
+        if variable in names:
             return term
         key = self.block.key or {}
         if attribute in key.get(variable, ()):
-            return name, key[name][key[variable].index(attribute)]
+            return names[0], key[names[0]][key[variable].index(attribute)]
         return None
 
     @property
     def is_right(self) -> bool:
         """Whether the chain finds exactly the matches of its block."""
-        inside = [set(self.names[composite.first : composite.end]) for composite in self.composites]
+        inside = [set(composite.names) for composite in self.composites]
         equal = [{equality.left[0], equality.right[0]} for equality in self.block.equalities]
         return all(any(names <= own for own in inside) for names in equal)
 
-    def _composites(self) -> Iterator[Composite]:
+    def _conjunctions(self) -> list[Composite]:
+        """The steps of several variables."""
+        found = []
+        for place, names in enumerate(self.steps):
+            if len(names) > 1:
+                part = self._part(place, place + 1)
+                product = Product(replace(part, order=frozenset(), equalities=()))
+                free = not part.order and not part.equalities
+                found.append(Composite(place, place + 1, product if free else LateralJoin(part), product))
+        return found
+
+    def _related(self) -> Iterator[Composite]:
         """The neighbouring steps that are related by more than the key and are followed by other steps."""
         place = {name: number for number, name in enumerate(self.names)}
         related = [names for names in map(variables, self.filters) if len(names) > 1]
@@ -181,32 +231,42 @@ class Chain:
             if end < len(self.names):
                 part = self._part(first, end)
                 chain = Chain(replace(part, equalities=()))
-                yield Composite(first, end, chain, LateralJoin(part) if part.equalities else chain)
+                yield Composite(first, end, LateralJoin(part) if part.equalities else chain, chain)
 
     def _part(self, first: int, end: int) -> Block:
         """The block of some neighbouring steps only."""
-        names = self.names[first:end]
+        steps = self.steps[first:end]
+        names = tuple(name for step in steps for name in step)
         own = set(names)
-        inside = [negation for name in names[1:] for negation, _ in self.gaps.get(name, ())]
+        inside = [negation for name, *_ in steps[1:] for negation, _ in self.gaps.get(name, ())]
         key = self.block.key
         return Block(
             leaves={name: self.block.leaves[name] for name in names},
             order=frozenset(pair for pair in self.block.order if set(pair) <= own),
-            apart=frozenset(),
+            apart=frozenset(pair for pair in self.block.apart if set(pair) <= own),
             equalities=tuple(e for e in self.block.equalities if {e.left[0], e.right[0]} <= own),
             predicates=tuple(p for p in self.block.predicates if variables(p) and variables(p) <= own),
             negations=tuple(replace(n, link=self._moved(n.link, names)) for n in inside),
-            chain=names,
+            steps=steps,
+            key={name: key[name] for name in names} if key else None,
+        )
+
+    def _outline(self) -> Block:
+        """The block of the first variable of each step, with the key only."""
+        names, key = [names[0] for names in self.steps], self.block.key
+        return Block(
+            leaves={name: self.block.leaves[name] for name in names},
+            order=frozenset(pairwise(names)),
+            apart=frozenset(),
+            equalities=(),
+            predicates=(),
+            steps=tuple((name,) for name in names),
             key={name: key[name] for name in names} if key else None,
         )
 
     def _moved(self, link: tuple[Term, ...], names: tuple[str, ...]) -> tuple[Term, ...]:
         """The terms of a link, replaced by the terms of some steps that equal them by the key."""
-        found = []
-        for term in link:
-            equal = (self._own_term(term, name) for name in names)
-            found.append(term if term[0] in names else next(own for own in equal if own is not None))
-        return tuple(found)
+        return tuple(own for own in (self._own_term(term, names) for term in link) if own is not None)
 
     def _prepared(self, evaluation: Evaluation, asked: Asked) -> PreparedChain | None:
         """The prepared steps, built once for all ranges of an evaluation; None to join them instead."""
@@ -217,19 +277,16 @@ class Chain:
         return evaluation.made((self, evaluation.window, span), lambda: self._prepare(evaluation, span))
 
     def _prepare(self, evaluation: Evaluation, asked: Asked | None) -> PreparedChain | None:
-        if asked is not None and self.block.equalities:
+        if asked is not None and not all(composite.is_optional for composite in self.composites):
             return None
-        plain = PreparedChain(self, evaluation, asked, [])
+        plain = cache(lambda: PreparedChain(self.outline, evaluation, asked, []))
         if asked is not None or not self.composites:
-            return plain
-        worth = [composite for composite in self.composites if plain.is_worth(composite)]
-        if any(
-            composite.chain is not composite.operator
-            for composite in self.composites
-            if composite not in worth
-        ):
+            return plain()
+        rarest = min(len(evaluation.leaf_rows(leaf)) for leaf in self.block.leaves.values())
+        worth = [composite for composite in self.composites if composite.is_worth(evaluation, rarest, plain)]
+        if not all(composite.is_optional for composite in self.composites if composite not in worth):
             return None
-        return PreparedChain(self, evaluation, None, worth) if worth else plain
+        return PreparedChain(self, evaluation, None, worth) if worth else plain()
 
     # -- backward ------------------------------------------------------------------------------------------
 
@@ -263,6 +320,8 @@ class Chain:
 
     def chooses(self, keep: Keep) -> bool:
         """Whether the kept matches can be found without building the others."""
+        if self.block.chain is None:
+            return False
         per_last = keep.kind is Kept.LAST and keep.per == self.names[-1:]
         per_first = keep.kind is Kept.FIRST and keep.per == self.names[:1] and keep.every is None
         return (per_last or per_first) and not (self.filters or self.late or self.block.groups)

@@ -7,7 +7,7 @@ the events are neighbours in a chain, both bound a range: the predecessors of an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from nestream.model.expression import (
@@ -50,10 +50,10 @@ class Gap:
         return least, most
 
 
-def gaps_of(predicate: Expression, order: tuple[str, ...]) -> list[Gap] | None:
+def gaps_of(predicate: Expression, steps: Sequence[tuple[str, ...]]) -> list[Gap] | None:
     """The gaps between neighbours of a chain that a predicate consists of; None for any other predicate."""
     found = list(_compared(predicate))
-    place = {name: number for number, name in enumerate(order)}
+    place = {names[0]: number for number, names in enumerate(steps) if len(names) == 1}
     gaps = []
     for left, operator, right in found:
         gap = _gap(left, operator, right, place)

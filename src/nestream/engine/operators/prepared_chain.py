@@ -44,12 +44,10 @@ if TYPE_CHECKING:
     from nestream.engine.operators.chain import Chain, Composite, CountedGroup
 
 _EMPTY = np.empty(0, np.int32)
+_NO_KEY = np.zeros(2, np.int32)
+"""Where the events of the keys begin if there are none."""
 _SAMPLE = 1024
 """How many triggers are sampled to estimate the number of matches."""
-_DEAR = 64
-"""Composites are built only if there are at most this many per event."""
-_CHEAP = 1 << 20
-"""Or this many in all."""
 _AT_FIRST = 16
 """How many matches per trigger the first piece has room for."""
 _NO_END = 1 << 62
@@ -94,12 +92,12 @@ class PreparedChain:
         begins = {composite.first: composite for composite in composites}
         inside = {place for composite in composites for place in range(composite.first, composite.end)}
         candidates: list[tuple[Mapping[str, Rows], Rows]] = []
-        for place, name in enumerate(chain.names):
+        for place, names in enumerate(chain.steps):
             if place in begins:
                 candidates.append(self._composite(begins[place]))
             elif place not in inside:
-                stack = self._stack(name, asked)
-                candidates.append(({name: stack.rows}, stack.begin))
+                stack = self._stack(names[0], asked)
+                candidates.append(({names[0]: stack.rows}, stack.begin))
         length = sum(len(next(iter(rows.values()))) for rows, _ in candidates)
         self.ends, self.start, self.lowest, self.end = np.empty((4, length), np.int32)
         self.steps: list[Step] = []
@@ -109,12 +107,12 @@ class PreparedChain:
             self.steps.append(self._step(rows, begin, composite=len(rows) > 1))
             candidates[place] = {}, begin  # release what was left out
         self._level = {name: level for level, step in enumerate(self.steps) for name in step.rows}
-        done = [set(chain.names[composite.first : composite.end]) for composite in composites]
+        done = [set(composite.names) for composite in composites]
         self._due: list[list[Expression]] = [[] for _ in self.steps]
         for predicate in chain.filters:
-            names = variables(predicate)
-            if not names or not any(names <= inside for inside in done):
-                self._due[min((self._level[name] for name in names), default=0)].append(predicate)
+            own = variables(predicate)
+            if not own or not any(own <= inside for inside in done):
+                self._due[min((self._level[name] for name in own), default=0)].append(predicate)
         self._late: list[list[Negation]] = [[] for _ in self.steps]
         for negation in self.late:
             level = min((self._level[name] for name in negation.needs(chain.block)), default=0)
@@ -124,7 +122,7 @@ class PreparedChain:
 
     def _stack(self, name: str, asked: Asked | None) -> Stack:
         if self._hopeless:
-            return Stack(_EMPTY, np.zeros(2, np.int32))
+            return Stack(_EMPTY, _NO_KEY)
         block, evaluation = self.chain.block, self.evaluation
         key = block.key[name] if block.key else None
         leaf = block.leaves[name]
@@ -164,30 +162,30 @@ class PreparedChain:
 
     def _composite(self, composite: Composite) -> tuple[Mapping[str, Rows], Rows]:
         """The matches of some neighbouring steps by key, in the order of their ends."""
-        evaluation, names = self.evaluation, composite.chain.names
-        found = list(composite.operator.run(evaluation, Asked(0, len(evaluation))))
-        rows = {name: np.concatenate([part.rows[name] for part in found] or [_EMPTY]) for name in names}
-        ends = rows[names[-1]]
-        order = np.argsort(ends, kind="stable").astype(np.int32)
-        begin, key = np.array((0, len(ends)), np.int32), composite.chain.block.key
+        evaluation, names = self.evaluation.inner, composite.names
+        if self._hopeless:
+            return dict.fromkeys(names, _EMPTY), _NO_KEY
+        parts = list(composite.operator.run(evaluation, Asked(0, len(evaluation))))
+        rows = {name: np.concatenate([part.rows[name] for part in parts] or [_EMPTY]) for name in names}
+        order = np.argsort(_ends(rows), kind="stable").astype(np.int32)
+        begin, key = np.array((0, len(order)), np.int32), composite.operator.block.key
         if key is not None:
-            number, size = (
-                part(key[names[-1]]) for part in (evaluation.numbering.of, evaluation.numbering.size)
-            )
-            order, begin = sorted_by_key(order, taken(number, ends), size)
+            name, numbering = names[0], evaluation.numbering
+            number = taken(numbering.of(key[name]), rows[name])
+            order, begin = sorted_by_key(order, number, numbering.size(key[name]))
         return {name: taken(own, order) for name, own in rows.items()}, begin
 
     def _step(self, rows: Mapping[str, Rows], begin: Rows, *, composite: bool) -> Step:
         """Prepare the next step: its candidates that some prefix reaches."""
-        names = list(rows)
-        own = rows[names[0]]
+        name = next(iter(rows))
+        own = np.minimum.reduce(list(rows.values())) if composite else rows[name]
         first = 0
         if self.steps:
             before, evaluation = self.steps[-1], self.evaluation
             first = int(before.begin[-1])
-            bound, low = self._bound(names[0], own), self._low(names[0], own)
+            bound, low = self._bound(rows, own), self._low(name, own)
             firsts = own
-            if names[0] in self.chain.counted:
+            if name in self.chain.counted:
                 rows, begin, bound, low = self._with_counts(
                     rows, begin, bound, taken(low, own) if len(low) else own
                 )
@@ -196,7 +194,7 @@ class PreparedChain:
                 self.ends,
                 before.begin,
                 self.start,
-                rows[names[-1]],
+                _ends(rows),
                 begin,
                 firsts,
                 bound,
@@ -206,14 +204,14 @@ class PreparedChain:
             self._bounded.append(bool(len(bound)))
             self.lowest[first : first + len(stay)] = lowest
             self.end[first : first + len(stay)] = end
-            if len(stay) < len(rows[names[0]]):
+            if len(stay) < len(rows[name]):
                 rows = {name: taken(column, stay) for name, column in rows.items()}
         here = slice(first, first + len(own))
-        self.ends[here] = rows[names[-1]]
+        self.ends[here] = _ends(rows)
         self.start[here] = running_maximum(own, begin) if composite else own
         if composite:
             return Step(rows, first, begin + np.int32(first), own)
-        return Step({names[0]: self.ends[here]}, first, begin + np.int32(first), None)
+        return Step({name: self.ends[here]}, first, begin + np.int32(first), None)
 
     def _with_counts(
         self, rows: Mapping[str, Rows], begin: Rows, bound: Rows, low: Rows
@@ -246,21 +244,24 @@ class PreparedChain:
             number = keys_of(evaluation, counted.key, terms)
         return member_limits(evaluation, stack, number, rows, group.least, group.most)
 
-    def _bound(self, name: str, rows: Rows) -> Rows:
-        """For each event, the first row that its predecessor may have, given the negations of the gap."""
-        evaluation, bound = self.evaluation, _EMPTY
+    def _bound(self, rows: Mapping[str, Rows], own: Rows) -> Rows:
+        """For each event or composite, the first row that its predecessor may have.
+
+        `own` are its first rows. Negations in the gap before it and distances limit the predecessors.
+        """
+        evaluation, bound, name = self.evaluation, _EMPTY, next(iter(rows))
         for negation, terms in self.chain.gaps.get(name, ()):
             assert negation.derived is not None
             staircase = negation.derived.staircase(evaluation)
             if staircase is None:
                 self.late.append(negation)
                 continue
-            by_row = [(attribute, rows) for _, attribute in terms]
-            number = negation.derived.numbers(evaluation, by_row, len(rows))
-            bound = staircase.bounds(number, rows, evaluation.low, bound)
+            by_row = [(attribute, rows[variable]) for variable, attribute in terms]
+            number = negation.derived.numbers(evaluation, by_row, len(own))
+            bound = staircase.bounds(number, own, evaluation.low, bound)
         for gap in self.chain.distances.get(name, ()):
             _, most = gap.ends(evaluation.events.evaluator.per_microsecond)
-            low = self._since(rows, most, "left")
+            low = self._since(own, most, "left")
             bound = low if not len(bound) else np.maximum(bound, low)
         return bound
 
@@ -467,16 +468,9 @@ class PreparedChain:
 
     # -- estimates -----------------------------------------------------------------------------------------
 
-    def is_worth(self, composite: Composite) -> bool:
-        """Whether finding the matches of some steps once is cheaper than finding them for each match."""
-        asked = Asked(0, len(self.evaluation))
-        once = composite.chain.expected(self.evaluation, asked) or 0.0
-        each = self.expected(self.triggers(asked), composite.first)
-        for equality in composite.operator.block.equalities:
-            once /= self.evaluation.numbering.size((equality.left[1],))
-            each /= self.evaluation.numbering.size((equality.left[1],))
-        most = max(_DEAR * len(self.evaluation), _CHEAP)
-        return 2 * once < each and (once < most or composite.chain.filtered(self.evaluation) < most)
+    def all_expected(self, down_to: int) -> float:
+        """Estimate how many partial matches of all events reach down to a step."""
+        return self.expected(self.triggers(Asked(0, len(self.evaluation))), down_to)
 
     def expected(self, triggers: Rows, down_to: int) -> float:
         """Estimate how many partial matches reach down to a step, from a sample of the triggers."""
@@ -486,6 +480,12 @@ class PreparedChain:
         sample = np.ascontiguousarray(triggers[:: max(1, len(triggers) // _SAMPLE)])
         total, looked_at = self.count(sample.reshape(1, -1), level, down_to, 8 * self.evaluation.limit)
         return total / max(looked_at, 1) * len(triggers)
+
+
+def _ends(rows: Mapping[str, Rows]) -> Rows:
+    """The last rows of events or composites."""
+    columns = list(rows.values())
+    return columns[0] if len(columns) == 1 else np.maximum.reduce(columns)
 
 
 def _up_to_each(numbers: Rows, count: int) -> npt.NDArray[np.int64]:
