@@ -43,7 +43,7 @@ def derive(planner: Planner, chosen: OrAlternative, negation: Negation, outer: O
         return replace(negation, reason="a group deep inside it is counted match by match")
     if not all(_looks_inside(group, own) for group in block.groups):
         return replace(negation, reason="a group inside it looks at the match around it")
-    if any(not pair <= own for pair in map(set, block.apart)):
+    if _meets_outside(block, frozenset()):
         return replace(negation, reason="an event could be one of the match's own")
     if any(not variables(predicate) <= own for predicate in block.predicates):
         return replace(negation, reason="a predicate relates it to the match by more than equality")
@@ -56,13 +56,24 @@ def derive(planner: Planner, chosen: OrAlternative, negation: Negation, outer: O
     return _from_matches(planner, chosen, negation, outer.facts)
 
 
+def _meets_outside(block: Block, around: frozenset[str]) -> bool:
+    """Whether an event of an expression, or of what is nested in it, could be one of the match's own.
+
+    `around` are the variables of the expression around a nested block.
+    """
+    own = around | set(block.leaves)
+    nested = (*block.negations, *(one for group in block.groups for one in group.alternatives))
+    return any(not own.issuperset(pair) for pair in block.apart) or any(
+        _meets_outside(one.block, own) for one in nested
+    )
+
+
 def _looks_inside(group: Group, own: set[str]) -> bool:
     """Whether the members of a group relate to events outside the expression only by equalities."""
     names = own | set(group.variables)
     return all(
         not one.block.negations
         and not one.block.groups
-        and all(set(pair) <= names for pair in one.block.apart)
         and all(variables(predicate) <= names for predicate in one.block.predicates)
         for one in group.alternatives
     )
