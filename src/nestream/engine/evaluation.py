@@ -118,7 +118,9 @@ class _Reach:
 class Evaluation:
     """One evaluation of a query over the events held."""
 
-    def __init__(self, cache: EvaluationCache, window: Window, limit: int, since: int = 0) -> None:
+    def __init__(
+        self, cache: EvaluationCache, window: Window, limit: int, since: int = 0, *, lasting: bool = True
+    ) -> None:
         self.cache = cache
         self.events = cache.events
         self.window = window
@@ -129,7 +131,7 @@ class Evaluation:
         self.numbering = self.made(Numbering, lambda: Numbering(cache.events, cache.key_classes))
         self.ties = cache.events.ties and not cache.events.by_arrival
         """Whether some events have no order, so that `low` is not the row itself."""
-        self.reach: Rows = self.made(window, self._reach)
+        self.reach: Rows = self.made(window, lambda: self._reach(lasting=lasting))
         """For each row, the first row that fits in a window ending with it."""
 
     @property
@@ -140,8 +142,12 @@ class Evaluation:
     def _all_rows(self) -> Rows:
         return np.arange(len(self), dtype=np.int32)
 
-    def _reach(self) -> Rows:
-        return self.events.growing(self.window, lambda: _Reach(self.window)).of(self.events)
+    def _reach(self, *, lasting: bool) -> Rows:
+        """Computed from the new events alone if the window is the same in every evaluation."""
+        reach = (
+            self.events.growing(self.window, lambda: _Reach(self.window)) if lasting else _Reach(self.window)
+        )
+        return reach.of(self.events)
 
     def __len__(self) -> int:
         return len(self.events)
@@ -157,7 +163,9 @@ class Evaluation:
         if window.measure is Measure.EVENTS and self.ties:
             longer = int((self.events.pos - self.events.low).max())
             window = replace(window, size=window.size + longer)
-        return Evaluation(self.cache, window, self.limit) if self.since or window != self.window else self
+        if not self.since and window == self.window:
+            return self
+        return Evaluation(self.cache, window, self.limit, lasting=window == self.window)
 
     def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return what is built once for all queries that need it, whatever their variables are called."""

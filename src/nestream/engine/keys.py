@@ -161,7 +161,9 @@ class _Numbers:
         self._size = max(size, 1)
 
     def _by_value(self, events: EventBuffer, done: int, most: int) -> bool:
-        """Number new events by their values, unless there are too many."""
+        """Number new events by their values, unless there are too many of either."""
+        if len(events) - done > _FEW:  # Arrow encodes all of them faster than Python looks up the new ones
+            return False
         if self._known is None:
             self._known = {}
             for name, column in zip(self.names, self._columns, strict=True):

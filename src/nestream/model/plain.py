@@ -72,7 +72,8 @@ def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if column.type == wanted and not pa.types.is_dictionary(wanted):
         return column
     found = pa.chunked_array([plain_array(chunk, wanted) for chunk in column.chunks], wanted)
-    return found if has_one_dictionary(found) else found.cast(roomy(wanted))
+    spacious = roomy(wanted)
+    return found if wanted == spacious or has_one_dictionary(found) else found.cast(spacious)
 
 
 def roomy(datatype: pa.DataType) -> pa.DataType:

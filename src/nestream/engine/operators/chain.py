@@ -8,7 +8,8 @@ the cost is linear in events and matches. Predicates between events, and negatio
 the rows once their last variable is bound.
 
 Neighbouring steps that predicates relate only to each other may form one step, a **composite**: their matches
-are found once, by a chain of their own, instead of once per match of the later steps.
+are found once, by a chain of their own, instead of once per match of the later steps. An AND is a composite
+too, found by a product or a lateral join.
 
 docs/how-it-works/engine.md, "Chains", has the proofs.
 """
@@ -31,6 +32,7 @@ from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.operators.prepared_chain import PreparedChain
 from nestream.engine.operators.product import Product
+from nestream.engine.program import Equality
 from nestream.model.expression import variables
 from nestream.model.keep import Keep, Kept
 
@@ -44,6 +46,8 @@ _DEAR = 64
 """Composites are built only if there are at most this many per event."""
 _CHEAP = 1 << 20
 """Or this many in all."""
+_KEPT = 2
+"""Finding a composite and keeping it takes about this many times as long as finding a match of the chain."""
 _JOINED = 8
 """Joining a partial match leaf by leaf takes about this many times as long as finding it as a range."""
 
@@ -81,22 +85,33 @@ class Composite:
         return isinstance(self.operator, Chain)
 
     def is_worth(self, evaluation: Evaluation, rarest: int, chain: Callable[[], PreparedChain]) -> bool:
-        """Whether finding its matches once is cheaper than finding them for each match of the chain.
+        """Whether finding all its matches once is less work than doing without it.
 
-        `chain` prepares the chain without composites; `rarest` is the number of events of its rarest step.
+        Without it, predicates filter what the chain builds, and an AND makes the whole block a join. `chain`
+        prepares the steps without composites. A join starts at the rarest step, which has `rarest` events.
         """
-        asked, values = Asked(0, len(evaluation)), 1
-        for equality in self.operator.block.equalities:
-            values *= evaluation.numbering.size((equality.left[1],))
-        once: float = 2 * (self.estimate.expected(evaluation.inner, asked) or 0.0) / values
-        most = 2 * max(_DEAR * len(evaluation), _CHEAP)
+        share = math.prod(self._share(evaluation, equality) for equality in self.operator.block.equalities)
+        found: float = share * (self.estimate.expected(evaluation.inner, Asked(0, len(evaluation))) or 0.0)
+        most = max(_DEAR * len(evaluation), _CHEAP)
         if isinstance(self.estimate, Product):
-            once /= 2 ** len(self.operator.block.order)
-            few: bool = once < _JOINED * rarest
-            return few or once < min(most, _JOINED * chain().all_expected(0) / values)
-        if once >= chain().all_expected(self.first) / values:
+            found /= 2 ** len(self.operator.block.order)  # half of the pairs are in either order
+            if _KEPT * found < _JOINED * rarest:
+                return True
+            return found < most and _KEPT * found < _JOINED * share * chain().all_expected(0)
+        if _KEPT * found >= share * chain().all_expected(self.first):
             return False
-        return once < most or 2 * self.estimate.filtered(evaluation.inner) < most
+        return found < most or self.estimate.filtered(evaluation.inner) < most
+
+    def _share(self, evaluation: Evaluation, equality: Equality) -> float:
+        """The share of the pairs of events, whatever their times, for which an equality holds."""
+        counts = []
+        for variable, attribute in (equality.left, equality.right):
+            numbers = evaluation.numbering.of((attribute,))
+            numbers = numbers[evaluation.leaf_rows(self.operator.block.leaves[variable])]
+            size = evaluation.numbering.size((attribute,))
+            counts.append(np.bincount(numbers[numbers >= 0], minlength=size).astype(float))
+        left, right = counts
+        return float(left @ right) / max(float(left.sum() * right.sum()), 1.0)
 
 
 class Chain:
@@ -137,6 +152,7 @@ class Chain:
             found = self._counted_group(group)
             if found is not None:
                 self.counted.setdefault(found[0], []).append(found[1])
+        assert not self.counted or block.chain is not None, "a group is counted between single events"
         self.composites = [] if self.counted else list(self._conjunctions() or self._related())
         self.outline = self if block.chain is not None else Chain(self._outline())
         """A chain with one variable of each step, for estimates."""
@@ -286,12 +302,29 @@ class Chain:
         worth = [composite for composite in self.composites if composite.is_worth(evaluation, rarest, plain)]
         if not all(composite.is_optional for composite in self.composites if composite not in worth):
             return None
-        return PreparedChain(self, evaluation, None, worth) if worth else plain()
+        prepared = PreparedChain(self, evaluation, None, worth) if worth else plain()
+        return None if self._is_filtered(prepared) else prepared
+
+    def _is_filtered(self, prepared: PreparedChain) -> bool:
+        """Whether so few rows pass the predicates between steps that joining is less work.
+
+        A chain tests these only after it has bound an AND, a join as soon as their variables are bound.
+        """
+        place = {name: number for number, names in enumerate(self.steps) for name in names}
+        last = max((one.first for one in self.composites if not one.is_optional), default=-1)
+        inside = [set(composite.names) for composite in self.composites]
+        if not any(
+            names and len(names) < len(place) and min(map(place.__getitem__, names)) <= last
+            for names in map(variables, self.filters)
+            if not any(names <= own for own in inside)
+        ):
+            return False
+        return _JOINED * self._passing(prepared) < prepared.each_expected(0)
 
     # -- backward ------------------------------------------------------------------------------------------
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
-        """The matches, key by key in the order of their triggers."""
+        """The matches: in order where nothing filters the rows, otherwise key by key by their triggers."""
         prepared = self._prepared(evaluation, asked)
         if prepared is None:
             yield from self.join.run(evaluation, asked)
@@ -366,9 +399,11 @@ class Chain:
         """Estimate the number of matches from those of a few triggers, which are built."""
         asked = Asked(0, len(evaluation))
         prepared = self._prepared(evaluation, asked)
-        if prepared is None:
-            return math.inf
-        triggers, level = prepared.triggers(asked), len(prepared.steps) - 1
-        some = np.ascontiguousarray(triggers[:: max(1, len(triggers) // _FEW)]).reshape(1, -1)
+        return math.inf if prepared is None else self._passing(prepared) * len(prepared.triggers(asked))
+
+    def _passing(self, prepared: PreparedChain) -> float:
+        """Build the matches of a few triggers; return how many there are per trigger."""
+        few = min(_FEW, prepared.evaluation.limit / max(prepared.each_expected(0), 1.0))
+        level, some = len(prepared.steps) - 1, prepared.sample(max(int(few), 1))
         found = sum(part.count for part in self._extended(prepared, prepared.kept(some, level), level))
-        return found / max(some.shape[1], 1) * len(triggers)
+        return found / max(int(some.shape[1]), 1)

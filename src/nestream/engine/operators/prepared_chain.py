@@ -316,11 +316,18 @@ class PreparedChain:
             followers(step.begin, following.begin, self.end, found)
         return found
 
+    @cached_property
+    def _by_row(self) -> tuple[Rows, Rows]:
+        """The places of the last step in the order of their rows, and these rows."""
+        begin = self.steps[-1].begin
+        places = in_row_order(self.ends, *map(np.int64, (begin[0], begin[-1], 0, len(self.evaluation))))
+        return places, taken(self.ends, places)
+
     def in_order(self, asked: Asked) -> Iterator[Bindings]:
         """The matches piece by piece, by their last events, then by their rows."""
-        span = (asked.first, asked.end) if asked.by_last else (0, len(self.evaluation))
-        begin = self.steps[-1].begin
-        triggers = in_row_order(self.ends, *map(np.int64, (begin[0], begin[-1], *span)))
+        triggers, ends = self._by_row
+        if asked.by_last:
+            triggers = triggers[slice(*np.searchsorted(ends, (asked.first, asked.end)))]
         at, until = np.zeros((2, len(self.steps)), np.int32)
         room = min(self.evaluation.limit, _AT_FIRST * len(triggers))
         while at[-1] < len(triggers):
@@ -468,18 +475,34 @@ class PreparedChain:
 
     # -- estimates -----------------------------------------------------------------------------------------
 
+    @cached_property
+    def _all_triggers(self) -> Rows:
+        return self.triggers(Asked(0, len(self.evaluation)))
+
+    def sample(self, most: int) -> Rows:
+        """Some triggers, about `most` of them, as partial matches."""
+        return _sample(self._all_triggers, most)
+
     def all_expected(self, down_to: int) -> float:
-        """Estimate how many partial matches of all events reach down to a step."""
-        return self.expected(self.triggers(Asked(0, len(self.evaluation))), down_to)
+        """Estimate how many partial matches of all triggers reach down to a step."""
+        return self.expected(self._all_triggers, down_to)
+
+    def each_expected(self, down_to: int) -> float:
+        """Estimate how many partial matches of a trigger reach down to a step, on average."""
+        return self.all_expected(down_to) / max(len(self._all_triggers), 1)
 
     def expected(self, triggers: Rows, down_to: int) -> float:
         """Estimate how many partial matches reach down to a step, from a sample of the triggers."""
         level = len(self.steps) - 1
         if level == down_to:
             return float(len(triggers))
-        sample = np.ascontiguousarray(triggers[:: max(1, len(triggers) // _SAMPLE)])
-        total, looked_at = self.count(sample.reshape(1, -1), level, down_to, 8 * self.evaluation.limit)
+        total, looked_at = self.count(_sample(triggers, _SAMPLE), level, down_to, 8 * self.evaluation.limit)
         return total / max(looked_at, 1) * len(triggers)
+
+
+def _sample(triggers: Rows, most: int) -> Rows:
+    """Some triggers, evenly spaced and about `most` of them, as partial matches."""
+    return np.ascontiguousarray(triggers[:: max(1, len(triggers) // most)]).reshape(1, -1)
 
 
 def _ends(rows: Mapping[str, Rows]) -> Rows:
