@@ -25,14 +25,16 @@ FIRST_MOMENT = 1_700_000_000
 MOST_STARTS = 40
 """How often a stream is started whose workers do not start in Spark's ten seconds."""
 PATIENCE = 600
-"""The seconds within which a stream must come to its end, on any machine."""
+"""The seconds within which a stream must take further events or come to its end, on any machine."""
 
 
 def wait_for_end(running: RunningStream) -> None:
-    """Wait until a stream with `once` has done all files; fail where it does not."""
-    end = time.monotonic() + PATIENCE
+    """Wait until a stream with `once` has done all files; fail where it stands still."""
+    events, since = 0, time.monotonic()
     while not running.wait(1):
-        assert time.monotonic() < end, f"the stream takes longer than {PATIENCE} seconds"
+        if running.progress.events > events:
+            events, since = running.progress.events, time.monotonic()
+        assert time.monotonic() < since + PATIENCE, f"the stream has stood still for {PATIENCE} seconds"
 
 
 @dataclass
