@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import nestream
+from nestream.console import Job
+from nestream.console.rules import JobRules
 from nestream.job import LiveRules, RulesError, RuleSet, rule_topic
 from nestream.job.rule_topic import RuleTopic
 from tests.console.pipeline import wait
@@ -109,3 +112,25 @@ def test_a_job_takes_the_rules_of_a_topic_that_was_recreated_while_it_was_down(
     put(broker, topic, quick=QUICK)
     progress = run_rules(tmp_path, broker.url(topic))
     assert (progress.version, progress.rules, progress.rules_problem) == (1, {"quick": 1}, None)
+
+
+def test_the_console_shows_the_rules_of_a_topic_that_was_recreated(broker: Broker, tmp_path: Path) -> None:
+    topic = compacted(broker)
+    put(broker, topic, pair=PAIR, quick=QUICK)
+    (tmp_path / "job.json").write_text(json.dumps({"rules": broker.url(topic), "live_rules": True}))
+    rules = JobRules(Job.read(tmp_path))
+    wait(lambda: rules.look() and rules.are_known, 60)
+    broker.recreate(topic, **COMPACTED)
+    put(broker, topic, quick=PAIR)
+
+    def shows() -> bool:
+        try:
+            rules.look()
+        except RulesError:  # while it is opened again
+            return False
+        return rules.texts() == {"quick": PAIR}
+
+    wait(shows, 60)
+    assert [one.version for one in rules.seen.versions] == [1]
+    assert rules.deploy("pair", PAIR, None, {"quick": PAIR}).version == 2
+    rules.close()
