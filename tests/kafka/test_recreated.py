@@ -9,23 +9,28 @@ from pathlib import Path
 
 import pytest
 
-import nestream
+import nestream.source.kafka
 from nestream.console import Job
 from nestream.console.rules import JobRules
-from nestream.job import LiveRules, RulesError, RuleSet, rule_topic
+from nestream.job import LiveRules, RulesError, RuleSet, State, rule_topic
 from nestream.job.rule_topic import RuleTopic
+from nestream.source import Source, SourceError, open_source
 from tests.console.pipeline import wait
 from tests.job.test_jobs import write
 from tests.kafka.broker import Broker
+from tests.kafka.jobs import event, job_of, run
 from tests.kafka.test_rules import PAIR, QUICK, compacted, put
 from tests.kafka.test_rules import run as run_rules
+from tests.kafka.test_source import Running, read_on
 
 COMPACTED = {"cleanup_policy": "compact"}
+RECREATED = "was recreated, so it is not the one that the checkpoint reads"
 
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look often."""
+    monkeypatch.setattr(nestream.source.kafka, "REFRESH", 0.2)
     monkeypatch.setattr(rule_topic, "AGAIN", 0.2)
 
 
@@ -134,3 +139,76 @@ def test_the_console_shows_the_rules_of_a_topic_that_was_recreated(broker: Broke
     assert [one.version for one in rules.seen.versions] == [1]
     assert rules.deploy("pair", PAIR, None, {"quick": PAIR}).version == 2
     rules.close()
+
+
+def sent(broker: Broker, topic: str, number: int) -> None:
+    broker.send(topic, *(event(ts, "A", 7) for ts in range(number)))
+
+
+def test_a_topic_of_events_that_was_recreated_while_the_job_was_down_is_refused_at_any_length(
+    broker: Broker, tmp_path: Path
+) -> None:
+    topic = broker.topic()
+    sent(broker, topic, 2)
+    run(broker.url(topic), tmp_path)
+    broker.recreate(topic)
+    sent(broker, topic, 5)
+    with pytest.raises(SourceError, match=f"topic {topic} {RECREATED}. Start over without the checkpoint"):
+        run(broker.url(topic), tmp_path)
+
+
+def test_a_position_of_an_earlier_version_has_no_ids_and_is_accepted(broker: Broker) -> None:
+    topic = broker.topic()
+    sent(broker, topic, 2)
+    source = open_source(broker.url(topic))
+    position = source.position()
+    assert list(position["ids"]) == [topic]
+    source.close()
+    del position["ids"]
+    broker.recreate(topic)
+    sent(broker, topic, 2)
+    source = open_source(broker.url(topic))
+    source.seek(position)
+    assert source.position()["ids"][topic]
+    source.close()
+
+
+def waiting(broker: Broker, topic: str, once: bool) -> Source:
+    """A source that has read a topic of two events."""
+    sent(broker, topic, 2)
+    source = open_source(broker.url(topic), once=once)
+    source.position()
+    return source
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_a_topic_of_events_that_is_recreated_or_deleted_while_it_is_read_is_noticed(
+    broker: Broker, once: bool
+) -> None:
+    topic = broker.topic()
+    source = waiting(broker, topic, once)
+    broker.delete(topic)
+    with pytest.raises(SourceError, match=f"there is no topic {topic} at {broker.address}"):
+        read_on(source)
+    source.close()
+    broker.topic(name=topic)
+    source = waiting(broker, topic, once)
+    broker.recreate(topic)
+    sent(broker, topic, 5)
+    with pytest.raises(SourceError, match=f"topic {topic} {RECREATED}"):
+        read_on(source)
+    source.close()
+
+
+def test_a_job_whose_topic_is_deleted_fails_and_keeps_its_checkpoint(broker: Broker, tmp_path: Path) -> None:
+    topic = broker.topic()
+    sent(broker, topic, 2)
+    running = Running(job_of(broker.url(topic), tmp_path, once=False))
+    running.wait_for_events(2)
+    broker.delete(topic)
+    wait(lambda: bool(running.failed), 60)
+    assert f"there is no topic {topic} at" in str(running.failed[0])
+    assert running.job.progress.state is State.FAILED
+    broker.topic(name=topic)
+    with pytest.raises(SourceError, match=RECREATED):
+        run(broker.url(topic), tmp_path)
