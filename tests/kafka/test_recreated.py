@@ -14,6 +14,9 @@ from nestream.console import Job
 from nestream.console.rules import JobRules
 from nestream.job import LiveRules, RulesError, RuleSet, State, rule_topic
 from nestream.job.rule_topic import RuleTopic
+from nestream.model.schema import EventError
+from nestream.runtime.spark.stream_kafka import TOPICS_FILE, Topics
+from nestream.runtime.spark.stream_place import Place
 from nestream.source import Source, SourceError, open_source
 from tests.console.pipeline import wait
 from tests.job.test_jobs import write
@@ -212,3 +215,16 @@ def test_a_job_whose_topic_is_deleted_fails_and_keeps_its_checkpoint(broker: Bro
     broker.topic(name=topic)
     with pytest.raises(SourceError, match=RECREATED):
         run(broker.url(topic), tmp_path)
+
+
+def test_spark_refuses_a_topic_that_was_recreated(broker: Broker, tmp_path: Path) -> None:
+    topic, place = broker.topic(), Place(str(tmp_path / "checkpoint"))
+    topics = Topics.at(broker.url(topic), "ts", "type")
+    topics.check_same(place)
+    topics.check_same(place)
+    broker.recreate(topic)
+    with pytest.raises(EventError, match=f"topic {topic} {RECREATED}"):
+        topics.check_same(place)
+    place.remove(TOPICS_FILE)  # a checkpoint of an earlier version has none
+    topics.check_same(place)
+    topics.check_same(place)
