@@ -131,6 +131,19 @@ class Broker:
         self.admin.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result(30)
         return name
 
+    def delete(self, topic: str) -> None:
+        """Delete a topic, and wait until everybody is told."""
+        self.admin.delete_topics([topic])[topic].result(30)
+        end = time.monotonic() + PATIENCE
+        while topic in self.admin.list_topics(timeout=30).topics:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+    def recreate(self, topic: str, **config: Any) -> None:
+        """Delete a topic, and make another one of the same name."""
+        self.delete(topic)
+        self.topic(name=topic, **config)
+
     def grow(self, topic: str, partitions: int) -> None:
         """Give a topic more partitions, and wait until everybody is told of them."""
         self.admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,8 @@ class Seen:
 
     rules: Mapping[str, Rule]
     versions: tuple[Version, ...] = ()
-
-    @property
-    def newest(self) -> int:
-        """The number of the newest version; 0 if there is no history."""
-        return self.versions[-1].version if self.versions else 0
+    number: int = field(default=0, compare=False)
+    """Which reading of a topic it is. Versions do not tell: they begin again if the topic is recreated."""
 
     def json(self) -> dict[str, Any]:
         """The rules and their versions for the browser, newest version first."""
@@ -70,6 +67,8 @@ class JobRules:
         """Whether job.json has changed; whoever looks at it resets this."""
         self._is_live = job is not None and job.about.live_rules
         self._reading: Future[Seen] | None = None
+        self._readings = 0
+        """How often a topic was read."""
         self._failed: Exception | None = None
         """Why the topic could not be read the last time."""
         self._thread = ThreadPoolExecutor(1)
@@ -114,7 +113,7 @@ class JobRules:
 
     def _take(self, found: Seen) -> None:
         """Take what was read, unless it was read before a change that the console has made since."""
-        if not (self._is_topic and found.newest < self.seen.newest):
+        if not (self._is_topic and found.number < self.seen.number):
             self.seen = found
 
     def _takes_changes(self, about: Description) -> bool:
@@ -159,10 +158,12 @@ class JobRules:
         with self._lock:
             store = self._opened()
             versions = tuple(store.history())
+            self._readings += 1
+            number = self._readings
         texts = folded(versions).texts
         known = {name: rule.text for name, rule in self.seen.rules.items()}
         rules = self.seen.rules if texts == known else self._job.rules_of(texts)
-        return Seen(_with_versions(dict(rules), versions), versions)
+        return Seen(_with_versions(dict(rules), versions), versions, number)
 
     def _opened(self) -> RuleStore:
         if self._store is None:

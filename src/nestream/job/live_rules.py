@@ -99,6 +99,8 @@ class LiveRules:
             return None
         self.problem = None
         if found == self._seen:
+            if found.topic != self._seen.topic:  # the same rules in a topic that was recreated
+                self._seen, self.running = found, self.running.taking(found, [])
             return None
         self._seen = found
         joined: dict[str, Any] = {}

@@ -1,7 +1,8 @@
 """The rules of a Kafka topic: the key of a message names a rule, the value is its text, no value removes it.
 
 The topic has one partition, so its messages have one order. The version of a rule is one more than the offset
-of its message, which is the same for all readers and survives compaction.
+of its message, which is the same for all readers and survives compaction. A topic that was recreated, which
+its id shows, is read from its beginning, and its versions begin again.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from uuid import uuid4
 from nestream.job.rules import Changes, Rule, RulesError, RuleSet, Version, rules_of
 from nestream.model.kafka import (
     PATIENCE,
+    TopicIds,
     client_log,
     consumer_of,
+    is_another,
     kafka_client,
     read_kafka,
     reason,
@@ -30,9 +33,11 @@ SENT = "sent"
 HEADER = "nestream"
 """The header that says what was done."""
 AGAIN = 5.0
-"""The seconds between two attempts to reach brokers that are away."""
+"""The seconds between two attempts to read a topic that cannot be read, and two looks at its id."""
 BRIEFLY = 0.2
 """How many seconds a running job waits for brokers that were away."""
+ANSWER = 2.0
+"""How many seconds brokers that have just sent messages have to say that the topic is the same."""
 _MOST = 1000
 _KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -63,6 +68,16 @@ class RuleTopic:
         self._tried: float | None = None
         self._away: str | None = None
         """Why no broker could be reached, if that happened."""
+        self._failed: str | None = None
+        """Why the topic could not be read, until it is read to its end."""
+        self._ids: TopicIds | None = None
+        self._id = ""
+        """The id of the topic that is read; empty if the brokers have no ids."""
+        self._asked = 0.0
+        """When the brokers were last asked for it."""
+        self._begin()
+
+    def _begin(self) -> None:
         self._rules: dict[str, Rule] = {}
         self._version, self._end = 0, 0
         self._at_end = False
@@ -75,6 +90,8 @@ class RuleTopic:
         try:
             self._open()
             self._take()
+            self._look()
+            self._open()  # from the beginning, if the topic was recreated
         except ValueError as error:
             raise RulesError(str(error)) from None
         except self._kafka.KafkaException as error:
@@ -82,7 +99,12 @@ class RuleTopic:
         if not self._at_end:
             if known is None:
                 raise RulesError(f"cannot read the rules in {self.where}: the brokers do not answer in time")
+            if self._failed is not None:
+                raise RulesError(self._failed)
             return known
+        self._failed = None
+        if known is not None and is_another(known.topic, self._id):
+            known = None
         if known is not None and self._end < known.version:
             raise RulesError(
                 f"{self.where} ends before version {known.version}: it was emptied or recreated\n"
@@ -91,39 +113,51 @@ class RuleTopic:
         if not self._rules:
             raise RulesError(f"there is no rule in {self.where}\n  hint: nestream rules {self.where} add ...")
         least = 0 if known is None else known.version  # compaction may have removed the last removal
-        return RuleSet(max(self._version, least), dict(sorted(self._rules.items())))
+        return self._found(max(self._version, least))
+
+    def _found(self, version: int) -> RuleSet:
+        return RuleSet(version, dict(sorted(self._rules.items())), self._id or None)
 
     def _open(self) -> None:
         """Start reading. Brokers that are away are waited for the first time, and then retried."""
         if self._consumer is not None:
             return
         now, patience = clock.monotonic(), PATIENCE if self._tried is None else BRIEFLY
-        if self._tried is not None and now < self._tried + AGAIN:
-            raise ValueError(self._away or f"cannot read the rules in {self.where}")
+        if self._failed is not None and self._tried is not None and now < self._tried + AGAIN:
+            raise ValueError(self._failed)
         self._tried = now
         consumer = self._client()
         try:
             found = topics_of(consumer, self._place, patience)
             if self._topic not in found:
-                raise ValueError(
-                    f"there is no topic {self._topic} at {self._place.brokers}\n"
-                    f"  hint: `nestream rules {self.where} add ...` creates it with its first rule"
-                )
+                raise self._missing()
             if (count := len(found[self._topic].partitions)) > 1:
                 raise ValueError(
                     f"the topic {self._topic} has {count} partitions, so its messages have no total order\n"
                     "  hint: use a topic with one partition for rules"
                 )
             self._check_kept()
+            ids = self._asking().now(max(patience, ANSWER))
+            if self._topic not in ids:
+                raise self._missing()
+            self._id = ids[self._topic]
         except ValueError as error:
             consumer.close()
-            self._away = str(error)
+            self._failed = str(error)
             raise
         consumer.assign([self._kafka.TopicPartition(self._topic, 0, self._kafka.OFFSET_BEGINNING)])
-        self._consumer, self._away = consumer, None
-        end = now + patience
-        while not self._at_end and clock.monotonic() < end:
+        self._consumer, self._away, self._asked = consumer, None, clock.monotonic()
+        self._wait_for_end(now + patience)
+
+    def _wait_for_end(self, end: float) -> None:
+        while self._consumer is not None and not self._at_end and clock.monotonic() < end:
             self._take(0.1)
+
+    def _missing(self) -> ValueError:
+        return ValueError(
+            f"there is no topic {self._topic} at {self._place.brokers}\n"
+            f"  hint: `nestream rules {self.where} add ...` creates it with its first rule"
+        )
 
     def _client(self) -> Any:
         group = f"nestream-rules-{uuid4().hex[:8]}"
@@ -134,20 +168,68 @@ class RuleTopic:
             self._away = f"no Kafka broker answers at {self._place.brokers}"
 
     def _take(self, wait: float = 0.0) -> None:
-        """Take the messages that have arrived."""
+        """Take the messages that have arrived, if they are from the same topic as those before them."""
+        taken: list[Any] = []
         while messages := self._consumer.consume(_MOST, timeout=wait):
             wait = 0.0
-            for message in messages:
-                error = message.error()
-                if error is None:
-                    self._note(_read(message))
-                    self._at_end = False
-                elif error.code() == self._kafka.KafkaError._PARTITION_EOF:
-                    self._at_end, self._end = True, message.offset()
-                elif not error.retriable():
-                    raise self._kafka.KafkaException(error)
+            taken += messages
+        if taken and not self._is_same():
+            return
+        for message in taken:
+            error = message.error()
+            if error is None:
+                self._note(_read(message))
+                self._at_end = False
+            elif error.code() == self._kafka.KafkaError._PARTITION_EOF:
+                self._at_end, self._end = True, message.offset()
+            elif not error.retriable():
+                raise self._stopped(f"cannot read the rules in {self.where}: {reason(error)}")
         if self._away is not None and self._at_end:
             self._look_again()
+
+    def _look(self) -> None:
+        """Notice a topic that is gone or was recreated although it has sent nothing; this never waits."""
+        if self._consumer is None:
+            return
+        now, asking = clock.monotonic(), self._asking()
+        if now >= self._asked + AGAIN:
+            self._asked = now
+            asking.ask()
+        if (found := asking.answer()) is not None:
+            self._compare(found)
+
+    def _is_same(self) -> bool:
+        """Whether the topic is the one that was opened; otherwise it has to be opened again."""
+        try:
+            found = self._asking().now(ANSWER)
+        except ValueError as error:
+            raise self._stopped(str(error)) from None
+        return self._compare(found)
+
+    def _compare(self, ids: Mapping[str, str]) -> bool:
+        """Whether the topic still has its id; one that is gone raises."""
+        if self._topic not in ids:
+            raise self._stopped(str(self._missing()))
+        if is_another(self._id, ids[self._topic]):
+            self._close()
+        return self._consumer is not None
+
+    def _asking(self) -> TopicIds:
+        if self._ids is None:
+            self._ids = TopicIds(self._place)
+        return self._ids
+
+    def _stopped(self, problem: str) -> ValueError:
+        """Stop reading for a reason; the topic is opened again later."""
+        self._close()
+        self._failed, self._tried = problem, clock.monotonic()
+        return ValueError(problem)
+
+    def _close(self) -> None:
+        """Forget what was read."""
+        self._consumer.close()
+        self._consumer = None
+        self._begin()
 
     def _look_again(self) -> None:
         """Raise while no broker answers; the client reconnects by itself."""
@@ -209,7 +291,11 @@ class RuleTopic:
     def history(self) -> list[Version]:
         """The versions that the topic still has, oldest first."""
         try:
+            if self._consumer is not None:
+                self._is_same()
             self.read(None)
+        except ValueError as error:
+            raise RulesError(str(error)) from None
         except RulesError:
             if self._consumer is None or not self._at_end:
                 raise
@@ -237,7 +323,7 @@ class RuleTopic:
         """Change the rules atomically; their current state decides what has to change."""
         self._make_topic()
         self.history()
-        known = RuleSet(self._version, dict(self._rules))
+        known = self._found(self._version)
         wanted = {name: text for name, text in changes(known).items() if known.texts.get(name) != text}
         if not wanted:
             return known
@@ -246,9 +332,8 @@ class RuleTopic:
             raise RulesError("a job needs at least one rule, and this is the last")
         check(new.texts, wanted)
         self._send(what, wanted)
-        self._at_end, end = False, clock.monotonic() + PATIENCE
-        while not self._at_end and clock.monotonic() < end:
-            self._take(0.1)
+        self._at_end = False
+        self._wait_for_end(clock.monotonic() + PATIENCE)
         return self.read(None)
 
     def _make_topic(self) -> None:
@@ -261,6 +346,7 @@ class RuleTopic:
             if self._topic not in topics_of(admin, self._place):
                 wanted = NewTopic(self._topic, 1, replication_factor=-1, config=_KEPT_FOR_EVER)
                 admin.create_topics([wanted])[self._topic].result(PATIENCE)
+                self._failed = self._tried = None  # it is opened at once
         except ValueError as error:
             raise RulesError(str(error)) from None
         except self._kafka.KafkaException as error:

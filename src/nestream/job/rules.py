@@ -7,7 +7,7 @@ text. Rules come from a `RuleSource`: a folder, or a Kafka topic.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 LONGEST_NAME = 200
@@ -44,6 +44,8 @@ class RuleSet:
 
     version: int = 0
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    topic: str | None = field(default=None, compare=False)
+    """The id of the topic that they are from, if known: versions count within one topic."""
 
     @property
     def texts(self) -> dict[str, str]:
@@ -57,14 +59,15 @@ class RuleSet:
 
     def without(self, names: Iterable[str]) -> RuleSet:
         """The set without some rules."""
-        return RuleSet(self.version, {name: rule for name, rule in self.rules.items() if name not in names})
+        rules = {name: rule for name, rule in self.rules.items() if name not in names}
+        return replace(self, rules=rules)
 
     def changed(self, changes: Mapping[str, str | None], version: int | None = None) -> RuleSet:
         """The set with new texts for some rules, None to remove one; by default as the next version."""
         number = self.version + 1 if version is None else version
         kept = {name: rule for name, rule in self.rules.items() if name not in changes}
         new = {name: Rule(text, number) for name, text in changes.items() if text is not None}
-        return RuleSet(number, dict(sorted({**kept, **new}.items())))
+        return replace(self, version=number, rules=dict(sorted({**kept, **new}.items())))
 
     def taking(self, other: RuleSet, names: Iterable[str]) -> RuleSet:
         """The set with some rules of another, or without those that it lacks; it has the other's version.
@@ -77,7 +80,7 @@ class RuleSet:
         for name, rule in rules.items():
             if name in other.rules and other.rules[name].text == rule.text:
                 rules[name] = other.rules[name]
-        return RuleSet(other.version, dict(sorted(rules.items())))
+        return replace(other, rules=dict(sorted(rules.items())))
 
     def differences(self, texts: Mapping[str, str]) -> dict[str, str | None]:
         """What has to change so that the rules have these texts; None for a removed rule."""
@@ -88,13 +91,14 @@ class RuleSet:
     def json(self) -> dict[str, Any]:
         """The set as plain data, for a checkpoint."""
         rules = {name: [rule.version, rule.text] for name, rule in self.rules.items()}
-        return {"version": self.version, "rules": rules}
+        saved = {"version": self.version, "rules": rules}
+        return saved if self.topic is None else {**saved, "topic": self.topic}
 
     @classmethod
     def of(cls, saved: Mapping[str, Any]) -> RuleSet:
         """The set from plain data."""
         rules = {name: Rule(text, version) for name, (version, text) in saved["rules"].items()}
-        return cls(saved["version"], rules)
+        return cls(saved["version"], rules, saved.get("topic"))
 
 
 class RuleSource(Protocol):

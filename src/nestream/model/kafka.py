@@ -6,6 +6,7 @@ import difflib
 import logging
 import re
 from collections.abc import Collection, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,8 @@ SCHEME = "kafka://"
 PORT = 9092
 PATIENCE = 20.0
 """How many seconds a broker has to answer."""
+_NO_ID = "A" * 22
+"""The id of a topic at brokers that have no ids."""
 _FORM = "Write kafka://HOST:PORT/TOPIC"
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _BROKER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]+)(?::(\d{1,5}))?")
@@ -164,6 +167,67 @@ def topics_of(client: Any, place: KafkaPlace, patience: float | None = None) -> 
             f"no Kafka broker answers at {place.brokers}: {reason(error)}. "
             "Start it, or correct the address and its config="
         ) from None
+
+
+class TopicIds:
+    """Asks the brokers for the ids of topics: a topic that was recreated has another one.
+
+    An answer has the id of each topic that exists, which is empty if the brokers know no ids.
+    """
+
+    def __init__(self, place: KafkaPlace) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        self._place = place
+        self._admin = AdminClient(place.settings(), logger=client_log())
+        self._asked: dict[str, Future[Any]] = {}
+
+    def now(self, patience: float = PATIENCE) -> dict[str, str]:
+        """The ids as they are now; raises a ValueError if the brokers do not answer."""
+        self.ask()
+        wait(self._asked.values(), patience)
+        found = self.answer()
+        if found is None:
+            raise ValueError(f"no Kafka broker answers at {self._place.brokers} in time")
+        return found
+
+    def ask(self) -> None:
+        """Ask without waiting."""
+        topics = kafka_client().TopicCollection(list(self._place.topics))
+        self._asked = self._admin.describe_topics(topics)
+
+    def answer(self) -> dict[str, str] | None:
+        """The answer to the last question, once; None if there is none yet, or the brokers failed."""
+        if not self._asked or not all(one.done() for one in self._asked.values()):
+            return None
+        asked, self._asked = self._asked, {}
+        kinds, found = kafka_client().KafkaError, {}
+        for topic, one in asked.items():
+            error = one.exception()
+            if error is None:
+                found[topic] = str(one.result().topic_id).replace(_NO_ID, "")
+            elif not isinstance(error, kafka_client().KafkaException):
+                raise error
+            elif error.args[0].code() == kinds._UNSUPPORTED_FEATURE:
+                found[topic] = ""
+            elif error.args[0].code() != kinds.UNKNOWN_TOPIC_OR_PART:
+                return None
+        return found
+
+
+def is_another(before: str | None, now: str | None) -> bool:
+    """Whether a topic is another one than before, where both ids are known."""
+    return bool(before and now and before != now)
+
+
+def check_same_topics(before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Raise a ValueError if a topic is not the one that a checkpoint reads."""
+    for topic, known in before.items():
+        if is_another(known, now.get(topic)):
+            raise ValueError(
+                f"topic {topic} was recreated, so it is not the one that the checkpoint reads. "
+                "Start over without the checkpoint"
+            )
 
 
 def check_topics(place: KafkaPlace, known: Collection[str]) -> None:

@@ -1,7 +1,8 @@
 """Reads events from Kafka topics: the value of each message is a JSON object, or an Avro record.
 
 This process reads the partitions alone, without a consumer group. Its position is the offset of each
-partition, which the checkpoint holds; the offsets reported to the brokers are only for monitoring.
+partition, which the checkpoint holds with the ids of the topics; the offsets reported to the brokers are only
+for monitoring.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import numpy as np
 from nestream.model.kafka import (
     PATIENCE,
     KafkaPlace,
+    TopicIds,
+    check_same_topics,
     check_topics,
     consumer_of,
     kafka_client,
@@ -38,7 +41,7 @@ MOST = 10_000
 MOST_HELD = 50_000
 """A partition that is this many events ahead of the others is paused."""
 REFRESH = 5.0
-"""The seconds between two checks for new partitions."""
+"""The seconds between two looks at the topics: whether they are still there, and have new partitions."""
 NEWEST = 10_000
 """How many existing messages of each partition are read, if only the newest are wanted."""
 OPEN = 10.0
@@ -95,6 +98,8 @@ class KafkaSource:
             self._group = self._place.options.get("group") or f"nestream-{uuid4().hex[:8]}"
             self._consumer = self._client()
             self._topics = self._found()
+            self._asking = TopicIds(self._place)
+            self._ids = self._asking.now()
         except ValueError as error:
             raise SourceError(str(error)) from None
         self.where = self._place.where
@@ -106,6 +111,8 @@ class KafkaSource:
         self._numbers: dict[tuple[str, int], int] = {}
         self._waiting = Partitions(events.time)
         self._looked = clock.monotonic()
+        self._missing: set[str] = set()
+        """The topics that the last look did not find."""
         self._reported: object = None
         self._is_confirmed = True
 
@@ -128,12 +135,20 @@ class KafkaSource:
                 f"{self.where} is not in the cluster of the checkpoint. "
                 "Name the same brokers, or start over without the checkpoint"
             )
+        self._check_same(position.get("ids", {}), self._ids)  # earlier versions saved none
         if "group" not in self._place.options and position["group"] != self._group:
             self._group = position["group"]
             self._consumer.close()
             self._consumer = self._client()
         self._events.seek(position["json"])
         self._begin(position["offsets"])
+
+    def _check_same(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+        """Raise if a topic is another one than before."""
+        try:
+            check_same_topics(before, now)
+        except ValueError as error:
+            raise SourceError(str(error)) from None
 
     def _begin(self, saved: Mapping[str, Mapping[str, int]] | None) -> None:
         for topic, found in self._topics.items():
@@ -207,6 +222,7 @@ class KafkaSource:
         return {
             "cluster": self._cluster(),
             "group": self._group,
+            "ids": self._ids,
             "offsets": offsets,
             "json": self._events.position(),
         }
@@ -236,8 +252,10 @@ class KafkaSource:
         """The messages that have arrived; those of several partitions in time order."""
         if not self._partitions:
             self._begin(None)
-        if not self._once and clock.monotonic() > self._looked + REFRESH:
-            self._look_for_partitions()
+        if clock.monotonic() > self._looked + REFRESH:
+            self._look_at_topics()
+        if (ids := self._asking.answer()) is not None:
+            self._check_same(self._ids, ids)
         first = self._consumer.poll(wait)
         if first is not None:
             self._take([first, *self._consumer.consume(MOST, timeout=0)])
@@ -335,13 +353,25 @@ class KafkaSource:
                 change = self._consumer.pause if paused else self._consumer.resume
                 change([self._kafka.TopicPartition(partition.topic, partition.number)])
 
-    def _look_for_partitions(self) -> None:
-        """Read new partitions from their beginning: all their events are new."""
+    def _look_at_topics(self) -> None:
+        """Check that the topics are still there; read new partitions."""
         self._looked = clock.monotonic()
         try:
             known = self._consumer.list_topics(timeout=1).topics
         except self._kafka.KafkaException:  # the client reconnects by itself
             return
+        self._asking.ask()
+        before, self._missing = self._missing, {*self._place.topics}.difference(known)
+        if before & self._missing:  # a broker that has just started may not know all topics at once
+            try:
+                check_topics(self._place, known)
+            except ValueError as error:
+                raise SourceError(str(error)) from None
+        if not self._once:
+            self._add_partitions(known)
+
+    def _add_partitions(self, known: Mapping[str, Any]) -> None:
+        """Read new partitions from their beginning: all their events are new."""
         for topic in self._place.topics:
             for number in sorted(known[topic].partitions) if topic in known else ():
                 if (topic, number) not in self._numbers:

@@ -192,6 +192,7 @@ def stream_files(
     with ExitStack() as opened:
         commits = Commits(checkpoint)
         opened.callback(commits.close)
+        found.check_same(Place(checkpoint))
         count = partitions or _default_partitions(spark)
         now = queries(df.drop(UNREAD, RAW), watermark, commits.kept_rules(), count > 1)
         if commits.last is None:

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import IO, Any
 
 import pyarrow as pa
@@ -25,7 +26,15 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from nestream.model.formats import SUFFIXES, Format
-from nestream.model.kafka import KafkaPlace, check_topics, client_log, read_kafka, topics_of
+from nestream.model.kafka import (
+    KafkaPlace,
+    TopicIds,
+    check_same_topics,
+    check_topics,
+    client_log,
+    read_kafka,
+    topics_of,
+)
 from nestream.model.schema import EventError
 from nestream.runtime.spark.collecting import collected
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
@@ -43,6 +52,8 @@ from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attri
 from nestream.source.place import is_avro
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+TOPICS_FILE = "nestream-topics.json"
+"""The file of the checkpoint with the ids of the topics."""
 SOURCE_OPTIONS = (*ATTRIBUTES, "headers", "start", "config")
 SINK_OPTIONS = ("config",)
 MOST = 1_000_000
@@ -122,14 +133,31 @@ class Topics(Files):
         told = (self.told(letter, messages) for letter in letters)
         return next((one[0] for one in told if one is not None), None)
 
+    def check_same(self, checkpoint: Place) -> None:
+        """Raise if a topic was recreated since the checkpoint began, which Spark's offsets do not show."""
+        if not self._has_client():
+            return
+        kept = checkpoint.read(TOPICS_FILE)
+        known: dict[str, str] = {} if kept is None else json.loads(kept)  # earlier versions kept none
+        try:
+            now = TopicIds(self.kafka).now()
+            check_same_topics(known, now)
+        except ValueError as problem:
+            raise EventError(str(problem)) from None
+        if now.items() - known.items():
+            checkpoint.make()
+            checkpoint.write(TOPICS_FILE, json.dumps({**known, **now}).encode())
+
+    def _has_client(self) -> bool:
+        """Whether the driver can ask the brokers itself: `config` has settings of the Java client."""
+        return "config" not in self.kafka.options and find_spec("confluent_kafka") is not None
+
     def _check(self) -> None:
         """Check that the topics exist, if possible: Spark takes minutes to give up."""
-        if "config" in self.kafka.options:  # settings of the Java client
+        if not self._has_client():
             return
-        try:
-            from confluent_kafka.admin import AdminClient
-        except ImportError:
-            return
+        from confluent_kafka.admin import AdminClient
+
         try:
             admin = AdminClient(self.kafka.settings(), logger=client_log())
             check_topics(self.kafka, topics_of(admin, self.kafka))

@@ -31,6 +31,7 @@ from nestream.runtime.spark.columns import RAW, UNREAD
 from nestream.runtime.spark.shipping import shipped
 from nestream.runtime.spark.stream_columns import LookedAt, common_columns
 from nestream.runtime.spark.stream_pack import Batches
+from nestream.runtime.spark.stream_place import Place
 from nestream.source import DeadLetter, SourceError, read_events, refused_rows
 from nestream.source.formats import compression_of, files_below, plain_copy, suffix_of
 
@@ -75,6 +76,9 @@ class Files:
         if most is not None:
             reader = reader.option("maxFilesPerTrigger", most)
         return reader.load(source).select("path", *([] if self.is_local else ["content"]))
+
+    def check_same(self, checkpoint: Place) -> None:
+        """Raise if the checkpoint is of another source; a folder is the same as long as its name is."""
 
     def columns(self, spark: SparkSession, source: str) -> StructType:
         """The columns of the files present now."""
