@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from nestream.source import Source, SourceError, as_beginning, open_source
-from nestream.source.files import DAY, Files, _state
+from nestream.source.files import DAY, Files
+from nestream.source.renamed import state_of
 from nestream.source.text_file import TextFile
 
 
@@ -233,7 +234,7 @@ def test_files_of_a_folder_that_are_gone_are_forgotten_on_request(tmp_path: Path
         await_times(source, [number])
     assert len(source.position()["files"]) <= 4
     assert isinstance(source, Files)
-    assert len(source._seen) <= 4
+    assert len(source._known) <= 4
 
 
 def test_a_folder_that_is_out_of_reach_for_a_moment_is_not_read_twice(tmp_path: Path) -> None:
@@ -447,10 +448,10 @@ def test_a_parquet_file_that_was_incomplete_is_read_when_it_is_complete(tmp_path
 
 def test_only_a_file_that_does_not_exist_counts_as_gone(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
-    assert _state(str(path)) is None
+    assert state_of(str(path)) is None
     path.write_text(line(1))
     with pytest.raises(SourceError, match="not a directory"):
-        _state(str(path / "below.jsonl"))
+        state_of(str(path / "below.jsonl"))
 
 
 @pytest.mark.parametrize("how", ["replaced", "emptied"])

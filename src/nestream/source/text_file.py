@@ -59,6 +59,7 @@ class TextFile:
         "_ladder",
         "_mark",
         "_tail",
+        "inode",
         "line",
         "offset",
         "path",
@@ -87,6 +88,8 @@ class TextFile:
         """The offset before which all lines are too old to be read again."""
         self._done = False
         """Whether a file that cannot grow was read to its end."""
+        self.inode = 0
+        """That of the file, if it must not be another one; 0 is any."""
 
     @property
     def is_fixed(self) -> bool:
@@ -198,14 +201,23 @@ class TextFile:
 
     def _check(self, file: IO[bytes]) -> None:
         """Begin again if a file that was closed in between is another one now."""
-        head = _read(file, 0, min(self.offset, _MARKED))
-        is_same = _hash(head) == (self._mark or _hash(self._head))
-        if not is_same or (self._tail is not None and _hash(_before(file, self.offset)) != self._tail):
+        if not self._begins_alike(file) or not self._has_tail(file):
             self._tail = None
             self._begin_again(b"", 0, 1)
         else:
             self._mark = None
-            self._begins_with(head)
+            self._begins_with(_read(file, 0, min(self.offset, _MARKED)))
+
+    def continues(self) -> bool:
+        """Whether the file has what was read, so that its lines are not new."""
+        with self._opened() as file:
+            return self._begins_alike(file) and self._has_tail(file)
+
+    def _begins_alike(self, file: IO[bytes]) -> bool:
+        return _hash(_read(file, 0, min(self.offset, _MARKED))) == (self._mark or _hash(self._head))
+
+    def _has_tail(self, file: IO[bytes]) -> bool:
+        return self._tail is None or _hash(_before(file, self.offset)) == self._tail
 
     def changed(self) -> None:
         """Look again for more in a compressed file."""
@@ -244,11 +256,23 @@ class TextFile:
                 self._file = open(self.path, "rb", buffering=0)
             else:
                 self._file = self._unpacked(self._compression)
+            if self.inode:
+                self._check_inode()
         try:
             yield self._file
         finally:
             if not (self._follows or self.is_fixed):
                 self.close()
+
+    def _check_inode(self) -> None:
+        assert self._file is not None
+        is_plain = self._compression is None
+        found = os.fstat(self._file.fileno()) if is_plain else os.stat(self.path)
+        try:
+            check_inode(self.path, self.inode, found)
+        except FileNotFoundError:
+            self.close()
+            raise
 
     def _unpacked(self, compression: str) -> IO[bytes]:
         try:
@@ -315,6 +339,12 @@ class TextFile:
 def warn_of_new_file(path: str) -> None:
     """Warn that a file is another one than before."""
     warnings.warn(f"{path} was replaced; it is read on from its beginning", stacklevel=2)
+
+
+def check_inode(path: str, wanted: int, found: os.stat_result) -> None:
+    """Raise as if the file were gone if its name belongs to another one now; 0 is any."""
+    if wanted and found.st_ino != wanted:
+        raise FileNotFoundError(f"{path} was renamed since it was listed")
 
 
 def _read(file: IO[bytes], offset: int, size: int) -> bytes:
