@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from nestream.model.formats import SUFFIXES, Format
 from nestream.source.dead_letter import DeadLetter
-from nestream.source.errors import SourceError
+from nestream.source.errors import SourceError, without_path
 from nestream.source.formats import compression_of, files_below, suffix_of
 from nestream.source.input import cannot_read
 from nestream.source.parts import Columns, JsonPart, Part, part_of
@@ -145,7 +145,7 @@ class Files:
         if found is None or (not self._whole and clock.time() - found.changed / 1e9 < UNFINISHED):
             return None
         part.give_up()
-        return Batch(pa.table({}), [DeadLetter(path, 0, str(problem), "")])
+        return Batch(pa.table({}), [DeadLetter(path, 0, without_path(problem, path), "")])
 
     def _look(self) -> None:
         """List the files that are new or have changed."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from nestream.model.formats import Format
 from nestream.source.csv_file import CsvFile
 from nestream.source.dead_letter import DeadLetter, HeldLetters
-from nestream.source.errors import SourceError
+from nestream.source.errors import SourceError, without_path
 from nestream.source.input import Fragment, Input
 from nestream.source.json_events import JsonEvents
 from nestream.source.protocol import Batch, Position
@@ -179,8 +179,9 @@ class CsvPart:
             if self._alone:
                 raise
             rows = [line for line in data.splitlines() if line.strip()]
+            path, why = self._text.path, without_path(problem, self._text.path)
             dead = [
-                DeadLetter(self._text.path, first + at, str(problem), raw.decode(errors="backslashreplace"))
+                DeadLetter(path, first + at, why, raw.decode(errors="backslashreplace"))
                 for at, raw in enumerate(rows)
             ]
             return Batch(pa.table({}), dead)
