@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from nestream.source.errors import SourceError
+from nestream.source.errors import SourceError, first_line
 from nestream.source.formats import compression_of, decompressed
 from nestream.source.ladder import BEFORE, Ladder
 
@@ -280,7 +280,7 @@ class TextFile:
         except FileNotFoundError:
             raise
         except (pa.ArrowException, EOFError, OSError) as error:
-            raise SourceError(f"{self.path} is damaged: {error}. Write it again") from error
+            raise SourceError(f"{self.path} is damaged: {first_line(error)}. Write it again") from error
 
     def _is_another(self) -> Another | None:
         """Whether there is a new file of the same name, or the file was cut back; if so, go to it.
@@ -297,15 +297,25 @@ class TextFile:
             if held.st_size > self.offset:
                 return Another.PENDING
             self.close()
-            self._go_back(0)
+            self._go_to_new_file()
         elif there.st_size < self.offset:
             self._go_back(there.st_size)
         else:
             return None
         return Another.OPEN
 
+    def _go_to_new_file(self) -> None:
+        """Continue in a new file after the old one was read to its end.
+
+        If it begins like the old one, somebody has written the old lines again: warn that they are read anew.
+        """
+        with self._opened() as file:
+            is_alike = self.offset > 0 and self._begins_alike(file)
+        self._ladder = Ladder()
+        self._begin_again(b"", 0, 1, warns=is_alike)
+
     def _go_back(self, size: int) -> None:
-        """Continue after the last line that was read and is still there, given the size; 0 for a new file."""
+        """Continue after the last line that was read and is still there, given the size."""
         offset, line, head = 0, 1, b""
         with self._opened() as file:
             if self._ladder is not None:
@@ -319,9 +329,11 @@ class TextFile:
             head = _read(file, 0, min(offset, _MARKED))
         self._begin_again(head, offset, line)
 
-    def _begin_again(self, head: bytes, offset: int, line: int) -> None:
+    def _begin_again(self, head: bytes, offset: int, line: int, *, warns: bool = True) -> None:
         """Continue at an earlier line, or in a new file at its first one, and warn of it."""
-        if offset:
+        if not warns:
+            pass
+        elif offset:
             warnings.warn(f"{self.path} was cut back; it is read on where it was cut", stacklevel=2)
         else:
             warn_of_new_file(self.path)
