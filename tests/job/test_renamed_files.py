@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from nestream.source import Source, files, open_source
-from nestream.source.renamed import State
+from nestream.source.renamed import State, state_of
 from tests.job.test_files import append, line, write_times
 
 NAMES = ["part.jsonl", "part.csv", "part.parquet", "part.jsonl.gz"]
@@ -120,7 +120,6 @@ def test_a_file_comes_back_under_another_name_after_a_new_one_took_its_name(
 def test_a_new_file_with_the_inode_of_a_removed_one_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    state_of = files.state_of
 
     def with_one_inode(path: str) -> State | None:
         found = state_of(path)
@@ -145,7 +144,6 @@ def test_a_file_that_is_renamed_while_the_names_are_listed_is_read_once(
     append(path, line(1))
     source = open_source(str(tmp_path))
     assert new_times(source) == [1]
-    state_of = files.state_of
 
     def rotated_before(path: str) -> State | None:
         monkeypatch.undo()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import time as clock
 from collections.abc import Collection, Iterator
@@ -13,8 +12,9 @@ import pyarrow as pa
 from nestream.model.formats import SUFFIXES, Format
 from nestream.source.dead_letter import DeadLetter
 from nestream.source.errors import SourceError, without_path
-from nestream.source.formats import compression_of, files_below, suffix_of
+from nestream.source.formats import compression_of, suffix_of
 from nestream.source.input import cannot_read
+from nestream.source.listing import is_pattern, matching_files
 from nestream.source.parts import Columns, JsonPart, Part, part_of
 from nestream.source.protocol import Batch, Position
 from nestream.source.renamed import Away, Known, State, follow_names, state_of
@@ -30,7 +30,6 @@ NEWEST = 16 << 20
 """The number of bytes read from existing files, if only the newest are wanted."""
 DAY = 24 * 3600.0
 """How many seconds the position in a file of a folder is kept after the file is gone."""
-_WILD = frozenset("*?[")
 
 
 class Files:
@@ -302,20 +301,6 @@ def as_beginning(position: Position) -> Position:
         return position
     files = {path: {**place, "floor": place.get("offset", 0)} for path, place in position["files"].items()}
     return {**position, "files": files}
-
-
-def is_pattern(place: str) -> bool:
-    """Whether a place is a pattern."""
-    return bool(_WILD & set(place)) and not os.path.exists(place)
-
-
-def matching_files(place: str) -> list[str]:
-    """The files of a folder, or those that a pattern matches."""
-    if os.path.isdir(place):
-        return [str(path) for path in files_below(place)]
-    hidden = () if os.path.basename(place).startswith(("_", ".")) else ("_", ".")
-    found = (path for path in glob.glob(place, recursive=True) if os.path.isfile(path))
-    return sorted(path for path in found if not os.path.basename(path).startswith(hidden))
 
 
 def _check_file(place: str) -> None:
