@@ -59,6 +59,7 @@ def test_on_a_terminal_matches_are_readable_and_ctrl_c_ends_with_a_summary(tmp_p
     assert code == 0
     assert "query  2026-01-05 08:00:00Z to 08:03:00Z\n  r Recycle    08:00:00Z id=7\n" in shown
     assert "4 events, 1 match, 0 late, 0 dead letters" in shown
+    assert "0 matches" not in shown.partition("r Recycle")[2]
     assert "stopped" in shown
     assert "Traceback" not in shown
 
@@ -101,6 +102,35 @@ def test_pending_matches_are_reported_and_flush_emits_them(tmp_path: Path) -> No
     flushed = call(*arguments, "--flush")
     assert json.loads(flushed.stdout)["id"] == 8
     assert "pending" not in flushed.stderr
+
+
+def test_a_pattern_without_files_is_reported(tmp_path: Path) -> None:
+    nowhere, empty = tmp_path / "nosuch" / "*.jsonl", tmp_path / "empty"
+    empty.mkdir()
+    for how in ("--once", "--flush"):
+        said = call("stream", QUERY, "--local", how, "--from", nowhere)
+        assert said.exit_code == 0
+        assert said.stderr.startswith(f"warning: the pattern {nowhere} names no files of events")
+    assert call("stream", QUERY, "--local", "--once", "--from", empty).stderr.startswith("0 events")
+
+
+@pytest.mark.parametrize("place", ["nosuch/*.jsonl", "empty"])
+def test_a_stream_without_files_says_that_it_waits_for_them(tmp_path: Path, place: str) -> None:
+    (tmp_path / "empty").mkdir()
+    what = "folder" if place == "empty" else "pattern"
+    process = subprocess.Popen(
+        [str(PROGRAM), "stream", QUERY, "--local", "--from", place],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    process.terminate()
+    process.communicate(timeout=120)
+    assert line == f"the {what} {place} names no files of events yet; the stream waits for them\n"
 
 
 def test_events_that_are_left_out_are_reported_once_with_the_first_reason(tmp_path: Path) -> None:

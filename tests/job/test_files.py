@@ -8,6 +8,7 @@ import os
 import random
 import time as clock
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from nestream.source import Source, SourceError, as_beginning, open_source
-from nestream.source.files import DAY, Files, _state
+from nestream.source.files import DAY, Files
+from nestream.source.renamed import state_of
 from nestream.source.text_file import TextFile
 
 
@@ -99,10 +101,20 @@ def test_a_file_that_is_rotated_is_read_to_its_end_and_then_the_new_one(tmp_path
     os.replace(path, tmp_path / "events.jsonl.1")
     append(tmp_path / "events.jsonl.1", line(3))
     path.write_text(line(4))
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         await_times(source, [2, 3, 4])
-    assert "was replaced" in str(told[0].message)
+
+
+def test_a_new_file_with_the_lines_of_the_old_one_is_read_anew_with_a_warning(tmp_path: Path) -> None:
+    path, new = tmp_path / "events.jsonl", tmp_path / "new.jsonl"
+    path.write_text(line(1))
+    source = open_source(str(path))
+    await_times(source, [1])
+    new.write_text(line(1) + line(2))
+    os.replace(new, path)
+    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+        await_times(source, [1, 2])
 
 
 @pytest.mark.parametrize("last", [line(2), line(2).rstrip()])
@@ -124,8 +136,7 @@ def test_what_is_written_between_the_last_read_and_a_rotation_is_not_lost(
 
     monkeypatch.setattr(TextFile, "_is_another", rotated_before)
     os.utime(path)
-    with pytest.warns(UserWarning, match="was replaced"):
-        await_times(source, [2, 3])
+    await_times(source, [2, 3])
 
 
 @pytest.mark.parametrize("rest", ["", '{"ts": 3, "ty', line(7) + line(8), line(7, note="long" * 2000)])
@@ -233,7 +244,7 @@ def test_files_of_a_folder_that_are_gone_are_forgotten_on_request(tmp_path: Path
         await_times(source, [number])
     assert len(source.position()["files"]) <= 4
     assert isinstance(source, Files)
-    assert len(source._seen) <= 4
+    assert len(source._known) <= 4
 
 
 def test_a_folder_that_is_out_of_reach_for_a_moment_is_not_read_twice(tmp_path: Path) -> None:
@@ -424,6 +435,19 @@ def test_a_damaged_file_of_a_folder_is_one_dead_letter_and_is_read_once_it_is_wh
     await_times(source, [1, 2])
 
 
+@pytest.mark.parametrize("name", ["part.parquet", "part.jsonl.gz", "part.csv"])
+def test_the_reason_of_a_damaged_file_does_not_repeat_its_path(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"no,such,format\n1,2,3\n")
+    os.utime(path, (0, 0))
+    batch = open_source(str(tmp_path)).read(1.0)
+    assert batch is not None
+    [letter] = batch.dead
+    assert letter.file == str(path)
+    assert str(tmp_path) not in letter.reason
+    assert letter.reason.startswith("the file ")
+
+
 def test_the_dead_letters_of_a_file_do_not_come_again_when_it_is_touched(tmp_path: Path) -> None:
     path = tmp_path / "part.parquet"
     pq.write_table(pa.table({"ts": [1], "type": pa.array([None], pa.string())}), path)
@@ -447,10 +471,10 @@ def test_a_parquet_file_that_was_incomplete_is_read_when_it_is_complete(tmp_path
 
 def test_only_a_file_that_does_not_exist_counts_as_gone(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
-    assert _state(str(path)) is None
+    assert state_of(str(path)) is None
     path.write_text(line(1))
     with pytest.raises(SourceError, match="not a directory"):
-        _state(str(path / "below.jsonl"))
+        state_of(str(path / "below.jsonl"))
 
 
 @pytest.mark.parametrize("how", ["replaced", "emptied"])
@@ -467,7 +491,8 @@ def test_a_csv_file_that_is_written_anew_has_its_own_header_and_line_numbers(
         os.replace(new, path)
     else:
         path.write_text(text.rpartition("\n")[0] + "\n")
-    with pytest.warns(UserWarning, match="read on from its beginning"):
+    told = pytest.warns(UserWarning, match="read on from its beginning")
+    with told if how == "emptied" else nullcontext():
         batch = source.read(1.0)
     assert batch is not None
     assert batch.events.select(["x", "ts"]).to_pylist() == [{"x": 10, "ts": 3}]
@@ -483,8 +508,7 @@ def test_the_dead_letters_of_a_file_that_was_replaced_have_its_line_numbers(tmp_
     await_times(source, list(range(5)))
     new.write_text(line(9) + "nonsense\n")
     os.replace(new, path)
-    with pytest.warns(UserWarning, match="was replaced"):
-        batch = source.read(1.0)
+    batch = source.read(1.0)
     assert batch is not None
     assert [letter.line for letter in batch.dead] == [2]
 

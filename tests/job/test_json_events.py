@@ -37,8 +37,22 @@ def test_a_value_that_does_not_fit_the_first_one_is_a_dead_letter_with_its_line(
     events, dead = read([event(1, id=1), event(2, id="x"), event(3, id=2.5), event(4, id=True)])
     assert [row["id"] for row in events] == [1, 2.5]
     assert dead == [
-        "2: `id` is text, and this attribute holds floats because an earlier value was one",
-        "4: `id` is a boolean, and this attribute holds floats because an earlier value was one",
+        "2: `id` is text, and this attribute holds numbers because an earlier value was one",
+        "4: `id` is a boolean, and this attribute holds numbers because an earlier value was one",
+    ]
+
+
+def test_a_number_that_does_not_fit_says_why() -> None:
+    huge, large = 99999999999999999999, 2**53 + 1
+    events, dead = read([event(1, c=0.5), event(2, c=huge), event(3, c=large), event(4, c=7)])
+    assert [row["c"] for row in events] == [0.5, 7.0]
+    assert dead == [
+        f"2: `c` is {huge}, which does not fit in 64 bits",
+        f"3: `c` is {large}, which no float holds exactly, and this attribute holds floats because an "
+        "earlier value was one",
+    ]
+    assert read([event(1, c=1), event(2, c=large), event(3, c=0.5)])[1] == [
+        "3: `c` is 0.5, and this attribute holds integers because an earlier value was one"
     ]
 
 

@@ -29,10 +29,11 @@ from nestream.cli.stream_status import (
 )
 from nestream.cli.terminal import is_terminal, note
 from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, open_rules
+from nestream.model.formats import SUFFIXES
 from nestream.model.lengths import LengthError, length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
 from nestream.sink.place import is_folder
-from nestream.source import open_source
+from nestream.source import names_no_files, open_source
 
 
 @dataclass(frozen=True)
@@ -123,12 +124,14 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
             future=wanted.future,
             limit=limit,
             on_tick=told,
+            on_batch=told.of_batch,
             rules=rules,
             on_change=told.of_change,
         )
     except ValueError as problem:
         raise typer.BadParameter(f"{problem}.", param_hint="--future") from None
     told.job = job
+    _say_if_empty(wanted)
     if wanted.log is not None:
         wanted.log.counts_on = kept is not None
     with served(wanted.metrics, lambda: job.progress, wanted.job), interruption(signal.SIGTERM) as stop:
@@ -139,6 +142,18 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
             raise typer.BadParameter(f"{problem}.", param_hint="--watermark") from None
     status.clear()
     _say(progress, wanted, kept)
+
+
+def _say_if_empty(wanted: LocalStream) -> None:
+    """Report that there are no files: a pattern may be mistaken, and without --once the stream waits."""
+    what = names_no_files(wanted.source, wanted.input_format)
+    if what is None:
+        return
+    said = f"the {what} {wanted.source} names no files of events"
+    if not (wanted.once or wanted.flush):
+        note(f"{said} yet; the stream waits for them")
+    elif what == "pattern":
+        note(f"warning: {said}. Their suffixes are {', '.join(SUFFIXES)}")
 
 
 def _sink(wanted: LocalStream, name: str) -> Sink:
@@ -154,7 +169,10 @@ def _sink(wanted: LocalStream, name: str) -> Sink:
 
 
 class _Above:
-    """A sink whose rows are printed above the status line, if both are on a terminal."""
+    """A sink whose rows are printed above the status line, if both are on a terminal.
+
+    The line comes back after the batch, when it is known how many events and matches there are.
+    """
 
     def __init__(self, sink: Sink, status: StatusLine) -> None:
         self._sink, self._status = sink, status
@@ -164,12 +182,11 @@ class _Above:
         self._prints = sink.where == "standard output" and is_terminal()
 
     def write(self, rows: pa.Table) -> None:
-        """Write the rows, and the status below them."""
+        """Write the rows in place of the status."""
         if self._prints:
             self._status.clear()
+            self._status.is_old = True
         self._sink.write(rows)
-        if self._prints:
-            self._status.again()
 
 
 class _Told:
@@ -181,6 +198,11 @@ class _Told:
         self._silent = wanted.late is not None
         self._frozen = False
         self._problem = RulesProblem()
+
+    def of_batch(self, progress: Progress) -> None:
+        """Show the progress again below the matches that a batch has printed."""
+        if self._status.is_old:
+            self._status.show(live(progress))
 
     def of_change(self, change: Change) -> None:
         """Report the outcome of a change of the rules."""

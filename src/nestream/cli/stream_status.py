@@ -115,9 +115,12 @@ class StatusLine:
     def __init__(self) -> None:
         self._is_shown = is_terminal(error=True)
         self._text = ""
+        self.is_old = False
+        """Whether something was printed in place of the line, which is shown when it is up to date."""
 
     def show(self, text: str) -> None:
         """Replace the line."""
+        self.is_old = False
         if self._is_shown:
             width = os.get_terminal_size(sys.stderr.fileno()).columns
             self._text = text if len(text) < width else text[: width - 2] + "…"
@@ -132,6 +135,6 @@ class StatusLine:
 
     def again(self) -> None:
         """Show the line again, below what was printed."""
-        if self._is_shown and self._text:
+        if self._is_shown and self._text and not self.is_old:
             sys.stderr.write(self._text)
             sys.stderr.flush()

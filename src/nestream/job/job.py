@@ -69,6 +69,7 @@ class Job:
         limit: int | None = None,
         interval: float = TICK,
         on_tick: Callable[[Progress], None] | None = None,
+        on_batch: Callable[[Progress], None] | None = None,
         rules: LiveRules | None = None,
         on_change: Callable[[Change], None] | None = None,
     ) -> None:
@@ -80,7 +81,7 @@ class Job:
         self._lateness = _length(lateness, "lateness")
         self._future = None if future is None else _ahead(future)
         self._limit, self._interval = limit, interval
-        self._on_tick = on_tick
+        self._on_tick, self._on_batch = on_tick, on_batch
         self._put_aside: list[dict[str, Any]] = []
         self._stream: Any = None
         self._greatest: Any = None
@@ -110,8 +111,11 @@ class Job:
                 if batch is not None:
                     self._take(batch)
                 self._save_in_time()
-                if clock.monotonic() >= self._ticked + TICK:
+                is_first = batch is not None and self.progress.batches == 1
+                if is_first or clock.monotonic() >= self._ticked + TICK:
                     self._tick()
+                elif batch is not None and self._on_batch is not None:
+                    self._on_batch(self.progress)
             self._end(stopped=stop.is_set() and not self._is_done())
         except BaseException as problem:
             self.progress.state = State.FAILED

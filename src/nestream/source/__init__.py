@@ -4,6 +4,7 @@ from nestream.source.dead_letter import DeadLetter
 from nestream.source.errors import SourceError
 from nestream.source.event_files import EventFile, EventFiles, event_files
 from nestream.source.files import as_beginning
+from nestream.source.listing import names_no_files
 from nestream.source.place import open_source
 from nestream.source.protocol import Batch, Position, Source
 from nestream.source.reader import EventReader, read_events, read_table
@@ -20,6 +21,7 @@ __all__ = [
     "SourceError",
     "as_beginning",
     "event_files",
+    "names_no_files",
     "open_source",
     "read_events",
     "read_table",

@@ -49,6 +49,14 @@ def _foreign_separator(columns: Sequence[str]) -> str | None:
     return None
 
 
+def without_path(problem: SourceError, path: str) -> str:
+    """What is wrong with a file, where the file is named beside it."""
+    said = str(problem)
+    if said.startswith(f"{path}: "):
+        return said.removeprefix(f"{path}: ")
+    return f"the file{said.removeprefix(path)}" if said.startswith(f"{path} ") else said
+
+
 def first_line(error: BaseException) -> str:
     """The first line of a library's message, without a full stop."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -15,9 +15,9 @@ from nestream.model.schema import EventError
 from nestream.model.widening import converted, shown, widened
 from nestream.source.dead_letter import DeadLetter
 from nestream.source.errors import SourceError
-from nestream.source.files import is_pattern, matching_files
 from nestream.source.formats import suffix_of
 from nestream.source.input import Progress
+from nestream.source.listing import is_pattern, matching_files
 from nestream.source.reader import EventReader, read_events
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import time as clock
 from collections.abc import Collection, Iterator
@@ -12,11 +11,14 @@ import pyarrow as pa
 
 from nestream.model.formats import SUFFIXES, Format
 from nestream.source.dead_letter import DeadLetter
-from nestream.source.errors import SourceError
-from nestream.source.formats import files_below, suffix_of
+from nestream.source.errors import SourceError, without_path
+from nestream.source.formats import compression_of, suffix_of
 from nestream.source.input import cannot_read
+from nestream.source.listing import is_pattern, matching_files
 from nestream.source.parts import Columns, JsonPart, Part, part_of
 from nestream.source.protocol import Batch, Position
+from nestream.source.renamed import Away, Known, State, follow_names, state_of
+from nestream.source.text_file import warn_of_new_file
 
 POLL = 0.005
 """How many seconds pass between two checks of files without new data."""
@@ -28,7 +30,6 @@ NEWEST = 16 << 20
 """The number of bytes read from existing files, if only the newest are wanted."""
 DAY = 24 * 3600.0
 """How many seconds the position in a file of a folder is kept after the file is gone."""
-_WILD = frozenset("*?[")
 
 
 class Files:
@@ -37,9 +38,10 @@ class Files:
     With `once`, the source ends when all existing data was read. With `whole`, a last line without a line end
     counts, because nobody will complete it. With `newest`, only the last megabytes of existing data are read:
     whole files, or the end of a single text file. With `forgiving`, a position in a text file that was
-    replaced or cut back since is no error. The position in a file of a folder is kept for `keeps` seconds
-    after the file is gone, across restarts too: if it comes back, it is continued. What is held grows with
-    the files that exist or are gone for less, by less than a kilobyte each.
+    replaced or cut back since is no error. A file of a folder that is renamed is continued under its new
+    name. Its position is kept for `keeps` seconds after the file is gone, across restarts too: if it comes
+    back, under any name, it is continued. What is held grows with the files that exist or are gone for less,
+    by less than a kilobyte each.
     """
 
     repeatable = True
@@ -65,12 +67,11 @@ class Files:
         if self._alone:
             _check_file(place)
         self._columns = Columns(time, type, moments)
-        self._parts: dict[str, Part] = {}
-        self._seen: dict[str, tuple[int, int]] = {}
-        """The sizes and modification times of files that have nothing more for now."""
+        self._known: dict[str, Known] = {}
+        self._away: list[Away] = []
         self._queue: list[str] = []
-        self._changed: dict[str, tuple[int, int]] = {}
-        """The sizes and modification times of the files of the queue."""
+        self._changed: dict[str, State] = {}
+        """The states of the files of the queue."""
         self._again: set[str] = set()
         """The files of the queue that had nothing more before."""
         self._gone: dict[str, float] = {}
@@ -108,19 +109,22 @@ class Files:
             self._look()
         while self._queue:
             path = self._queue[0]
-            part = self._parts.get(path)
-            if part is None:
-                part = self._parts[path] = self._part(path)
+            known = self._known.setdefault(path, Known())
+            if known.part is None:
+                known.part = self._part(path)
+            part = known.part
+            if not self._alone:
+                part.inode = known.inode = self._changed[path].inode
             try:
                 if path in self._again:
                     self._again.discard(path)
-                    self._seen.pop(path, None)
+                    known.seen = None
                     part.changed()
                 found = part.read(to_end=self._whole)
                 if found is None:
-                    self._seen[path] = self._changed[path]
+                    known.seen = self._changed[path].seen
             except FileNotFoundError:
-                found = None  # it was removed since it was listed; its position is kept
+                found = None  # it was removed or renamed since it was listed; its position is kept
             except SourceError as problem:
                 if self._alone:
                     raise
@@ -136,36 +140,76 @@ class Files:
 
     def _unreadable(self, path: str, part: Part, problem: SourceError) -> Batch | None:
         """A file that cannot be read, as a dead letter; None if it is gone or may be incomplete."""
-        found = _state(path)
-        if found is None or (not self._whole and clock.time() - found[1] / 1e9 < UNFINISHED):
+        found = state_of(path)
+        if found is None or (not self._whole and clock.time() - found.changed / 1e9 < UNFINISHED):
             return None
         part.give_up()
-        return Batch(pa.table({}), [DeadLetter(path, 0, str(problem), "")])
+        return Batch(pa.table({}), [DeadLetter(path, 0, without_path(problem, path), "")])
 
     def _look(self) -> None:
         """List the files that are new or have changed."""
         begin = clock.monotonic()
-        listed = {path: found for path in self._paths() if (found := _state(path)) is not None}
+        listed = self._listed()
+        if not self._alone:
+            listed = self._follow_names(listed)
         if not self._alone and listed:  # if all are gone, the folder may be out of reach
             self._forget(listed)
-        self._changed = {path: found for path, found in listed.items() if self._seen.get(path) != found}
-        self._queue = sorted(self._changed, key=lambda path: (self._changed[path][1], path))
-        self._again = self._parts.keys() & self._changed.keys()
+        known = self._known
+        self._changed = {
+            path: state
+            for path, state in listed.items()
+            if path not in known or known[path].seen != state.seen
+        }
+        self._queue = sorted(self._changed, key=lambda path: (self._changed[path].changed, path))
+        self._again = {path for path in self._changed if path in known and known[path].part is not None}
         if self._skips:
             self._skip_to_newest()
         self._looked = clock.monotonic()
         self._idle = max(POLL, _SHARE * (self._looked - begin))
 
+    def _listed(self) -> dict[str, State]:
+        return {path: found for path in self._paths() if (found := state_of(path)) is not None}
+
+    def _follow_names(self, listed: dict[str, State]) -> dict[str, State]:
+        """Continue renamed files under their new names; return the files, each under one name."""
+        now = clock.time()
+        names = follow_names(listed, self._known, self._away, self._moved, now)
+        if names.replaced:  # the old files may have been renamed while the names were listed
+            names = follow_names(self._listed(), self._known, self._away, self._moved, now)
+        for path in names.replaced:
+            warn_of_new_file(path)
+        self._known, self._away = names.known, names.away
+        return names.present
+
+    def _moved(self, path: str, state: State, before: str, known: Known) -> Known | None:
+        """What is known of a file, under this name, if it has what was read of it."""
+        is_untouched = known.seen == state.seen
+        if known.part is None:
+            return Known(None, known.seen, state.inode) if is_untouched else None
+        if self._format_of(path) != self._format_of(before) or compression_of(path) != compression_of(before):
+            return None
+        part = self._part(path)
+        part.seek(known.part.position())
+        part.inode = state.inode
+        if not (is_untouched and part.is_fixed):
+            try:
+                if not part.continues():
+                    return None
+            except (OSError, SourceError):
+                return None
+            finally:
+                part.close()
+        return Known(part, known.seen, state.inode)
+
     def _forget(self, listed: Collection[str]) -> None:
         """Forget the files that are gone for long enough."""
         now = clock.time()
-        known = self._parts.keys() | self._seen.keys()
-        self._gone = {path: self._gone.get(path, now) for path in known.difference(listed)}
+        self._gone = {path: self._gone.get(path, now) for path in self._known.keys() - listed}
         for path in [path for path, since in self._gone.items() if now - since >= self._keeps]:
             del self._gone[path]
-            self._seen.pop(path, None)
-            if (part := self._parts.pop(path, None)) is not None:
+            if (part := self._known.pop(path).part) is not None:
                 part.close()
+        self._away = [gone for gone in self._away if now - gone.since < self._keeps]
 
     def _part(self, path: str) -> Part:
         return part_of(
@@ -177,15 +221,17 @@ class Files:
         self._skips, size = False, 0
         if self._alone:
             for path in self._queue:
-                part = self._parts[path] = self._part(path)
+                part = self._part(path)
+                self._known[path] = Known(part)
                 if isinstance(part, JsonPart):
-                    part.skip(max(0, self._changed[path][0] - NEWEST))
+                    part.skip(max(0, self._changed[path].size - NEWEST))
             return
         for number, path in enumerate(reversed(self._queue)):
-            size += self._changed[path][0]
+            size += self._changed[path].size
             if number and size > NEWEST:
                 skipped = self._queue[: len(self._queue) - number]
-                self._seen |= {one: self._changed[one] for one in skipped}
+                for one in skipped:
+                    self._known[one] = Known(None, self._changed[one].seen, self._changed[one].inode)
                 self._queue = self._queue[len(skipped) :]
                 return
 
@@ -202,31 +248,51 @@ class Files:
 
     def position(self) -> Position:
         """The position in each file; of one that does not grow also its state, to see if it changes."""
-        files = {}
-        for path, part in self._parts.items():
-            seen = self._seen.get(path) if part.is_fixed else None
-            files[path] = part.position() if seen is None else {**part.position(), "seen": list(seen)}
-        return {"files": files, "columns": self._columns.position(), "gone": dict(self._gone)}
+        return {
+            "files": {
+                path: _place_of(known.part, known)
+                for path, known in self._known.items()
+                if known.part is not None
+            },
+            "columns": self._columns.position(),
+            "gone": dict(self._gone),
+            "away": [
+                {"path": path, "since": since, "place": _place_of(known.part, known)}
+                for path, since, known in self._away
+                if known.part is not None
+            ],
+        }
 
     def seek(self, position: Position) -> None:
         """Continue in each file."""
         self._columns.seek(position["columns"])
         self._gone = dict(position.get("gone", {}))
         self._skips = False
-        for path, place in position["files"].items():
-            part = self._parts[path] = self._part(path)
-            part.seek(place)
-            if "seen" in place:
-                size, changed = place["seen"]
-                self._seen[path] = size, changed
+        self._known = {path: self._known_at(path, place) for path, place in position["files"].items()}
+        self._away = [
+            Away(gone["path"], gone["since"], self._known_at(gone["path"], gone["place"]))
+            for gone in position.get("away", ())
+        ]
+
+    def _known_at(self, path: str, place: Position) -> Known:
+        part = self._part(path)
+        part.seek(place)
+        size, changed = place.get("seen", (-1, -1))
+        return Known(part, (size, changed) if "seen" in place else None, place.get("inode", 0))
 
     def commit(self, position: Position) -> None:
         """Nothing to do: files stay as they are."""
 
     def close(self) -> None:
         """Close all files."""
-        for part in self._parts.values():
-            part.close()
+        for known in self._known.values():
+            if known.part is not None:
+                known.part.close()
+
+
+def _place_of(part: Part, known: Known) -> Position:
+    place = {**part.position(), "inode": known.inode} if known.inode else part.position()
+    return {**place, "seen": list(known.seen)} if part.is_fixed and known.seen is not None else place
 
 
 def as_beginning(position: Position) -> Position:
@@ -235,20 +301,6 @@ def as_beginning(position: Position) -> Position:
         return position
     files = {path: {**place, "floor": place.get("offset", 0)} for path, place in position["files"].items()}
     return {**position, "files": files}
-
-
-def is_pattern(place: str) -> bool:
-    """Whether a place is a pattern."""
-    return bool(_WILD & set(place)) and not os.path.exists(place)
-
-
-def matching_files(place: str) -> list[str]:
-    """The files of a folder, or those that a pattern matches."""
-    if os.path.isdir(place):
-        return [str(path) for path in files_below(place)]
-    hidden = () if os.path.basename(place).startswith(("_", ".")) else ("_", ".")
-    found = (path for path in glob.glob(place, recursive=True) if os.path.isfile(path))
-    return sorted(path for path in found if not os.path.basename(path).startswith(hidden))
 
 
 def _check_file(place: str) -> None:
@@ -261,14 +313,3 @@ def _check_file(place: str) -> None:
         raise SourceError(
             f"cannot read {place} as a stream: it is not a plain file. Read it as - through a pipe"
         )
-
-
-def _state(path: str) -> tuple[int, int] | None:
-    """The size and the modification time of a file; None if it is gone."""
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    return found.st_size, found.st_mtime_ns

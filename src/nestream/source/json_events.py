@@ -55,6 +55,7 @@ _FORMS = {
     Kind.INSTANT_NS: INSTANT,
 }
 _FINER = {Kind.TIMESTAMP: Kind.TIMESTAMP_NS, Kind.INSTANT: Kind.INSTANT_NS}
+_NUMBERS = frozenset({Holds.NUMBERS, Holds.INTEGERS, Holds.FLOATS})
 _READ = {
     Holds.BOOLEANS: pa.bool_(),
     Holds.NUMBERS: pa.int64(),
@@ -104,17 +105,25 @@ class JsonEvents:
         self._names.update(self._holds)
 
     def batch(
-        self, where: str, lines: Sequence[bytes], first: int, added: Sequence[Mapping[str, Any]] = ()
+        self,
+        where: str,
+        lines: Sequence[bytes],
+        first: int,
+        added: Sequence[Mapping[str, Any]] = (),
+        *,
+        inside: bool = False,
     ) -> Batch:
         """The events of some lines; `first` is the number of the first line, including blank ones.
 
-        `added` has more attributes for each line, which replace those of the same name.
+        `added` has more attributes for each line, which replace those of the same name. With `inside`, line 1
+        is not the beginning of a text either.
         """
-        if first == 1 and lines:
+        begins = first == 1 and not inside
+        if begins and lines:
             lines = [_beginning(where, lines[0]), *lines[1:]]
         texts = [line.strip() for line in lines]
         places = [place for place, text in enumerate(texts) if text]
-        if first > 1 and not added:
+        if not begins and not added:
             together = self._together(texts if len(places) == len(texts) else [texts[at] for at in places])
             if together is not None:
                 return Batch(together)
@@ -274,23 +283,30 @@ class JsonEvents:
         if takes is None:
             return
 
-        def refuse(at: int, what: str) -> None:
-            first = f"this attribute holds {held.value} because an earlier value was one"
+        def refuse(at: int, what: str, holds: Holds = held) -> None:
+            first = f"this attribute holds {holds.value} because an earlier value was one"
             problems.setdefault(rows[at][0], f"`{name}` is {what}, and {first}")
 
         if not types <= takes:
             for at, value in enumerate(values):
-                if value is not None and type(value) not in takes:
-                    refuse(at, json_kind(value) if held is not Holds.INTEGERS else json.dumps(value))
+                if value is None or type(value) in takes:
+                    continue
+                if type(value) is float and held is Holds.INTEGERS:
+                    refuse(at, json.dumps(value))
+                else:  # which numbers it holds may depend on later values
+                    refuse(at, json_kind(value), Holds.NUMBERS if held in _NUMBERS else held)
         if held in _MOMENTS and self._moments_of(values, held) is None:
             for at, value in enumerate(values):
                 if type(value) is str and self._moments_of([value], held) is None:
                     refuse(at, repr(value))
-        elif int in types and held in (Holds.NUMBERS, Holds.INTEGERS, Holds.FLOATS):
-            most = EXACT if held is Holds.FLOATS else 2**63
+        elif int in types and held in _NUMBERS:
             for at, value in enumerate(values):
-                if type(value) is int and not -most <= value < most:
-                    refuse(at, str(value))
+                if type(value) is not int:
+                    continue
+                if not -(2**63) <= value < 2**63:
+                    problems.setdefault(rows[at][0], f"`{name}` is {value}, which does not fit in 64 bits")
+                elif held is Holds.FLOATS and not -EXACT <= value < EXACT:
+                    refuse(at, f"{value}, which no float holds exactly")
 
     def _held(self, name: str, value: Any) -> Holds:
         if isinstance(value, bool):

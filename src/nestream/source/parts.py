@@ -12,13 +12,13 @@ import pyarrow as pa
 from nestream.model.formats import Format
 from nestream.source.csv_file import CsvFile
 from nestream.source.dead_letter import DeadLetter, HeldLetters
-from nestream.source.errors import SourceError
+from nestream.source.errors import SourceError, without_path
 from nestream.source.input import Fragment, Input
 from nestream.source.json_events import JsonEvents
 from nestream.source.protocol import Batch, Position
 from nestream.source.reader import READERS
 from nestream.source.saved_types import saved_types, types_of
-from nestream.source.text_file import TextFile, warn_of_new_file
+from nestream.source.text_file import TextFile, check_inode, warn_of_new_file
 
 _ENDS = 1024
 """How many of the first and last bytes distinguish a file from another of the same name."""
@@ -44,6 +44,18 @@ class Columns:
 
 class Part(Protocol):
     """One file of a source."""
+
+    inode: int
+    """That of the file; if its name belongs to another one, reading raises FileNotFoundError. 0 is any."""
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether some of it was read."""
+        ...
+
+    def continues(self) -> bool:
+        """Whether the file has what was read of it."""
+        ...
 
     @property
     def is_fixed(self) -> bool:
@@ -107,6 +119,21 @@ class JsonPart:
         return self._columns.json.batch(self._text.path, data.split(b"\n"), first)
 
     @property
+    def inode(self) -> int:
+        return self._text.inode
+
+    @inode.setter
+    def inode(self, inode: int) -> None:
+        self._text.inode = inode
+
+    @property
+    def is_begun(self) -> bool:
+        return self._text.offset > 0
+
+    def continues(self) -> bool:
+        return self._text.continues()
+
+    @property
     def is_fixed(self) -> bool:
         return self._text.is_fixed
 
@@ -152,8 +179,9 @@ class CsvPart:
             if self._alone:
                 raise
             rows = [line for line in data.splitlines() if line.strip()]
+            path, why = self._text.path, without_path(problem, self._text.path)
             dead = [
-                DeadLetter(self._text.path, first + at, str(problem), raw.decode(errors="backslashreplace"))
+                DeadLetter(path, first + at, why, raw.decode(errors="backslashreplace"))
                 for at, raw in enumerate(rows)
             ]
             return Batch(pa.table({}), dead)
@@ -168,6 +196,21 @@ class CsvPart:
             if not pa.types.is_null(field.type) and events.num_rows:
                 columns.csv.setdefault(field.name, field.type)
         return Batch(events, letters.letters)
+
+    @property
+    def inode(self) -> int:
+        return self._text.inode
+
+    @inode.setter
+    def inode(self, inode: int) -> None:
+        self._text.inode = inode
+
+    @property
+    def is_begun(self) -> bool:
+        return self._text.offset > 0
+
+    def continues(self) -> bool:
+        return self._text.continues()
 
     @property
     def is_fixed(self) -> bool:
@@ -204,7 +247,7 @@ def _with_header(data: bytes) -> tuple[bytes, bytes]:
 class WholePart:
     """A file that exists as a whole or not at all, such as Parquet."""
 
-    __slots__ = ("_batches", "_columns", "_dead", "_done", "_ends", "_format", "_path", "_rows")
+    __slots__ = ("_batches", "_columns", "_dead", "_done", "_ends", "_format", "_path", "_rows", "inode")
     is_fixed = True
 
     def __init__(self, path: str, format: Format, columns: Columns) -> None:
@@ -215,6 +258,19 @@ class WholePart:
         """The size of the file with a hash of its first and last bytes, once it was opened."""
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._dead: list[DeadLetter] = []
+        self.inode = 0
+
+    @property
+    def is_begun(self) -> bool:
+        return self._rows > 0
+
+    def continues(self) -> bool:
+        return self._ends is None or self._now() == self._ends
+
+    def _now(self) -> str:
+        ends = _ends_of(self._path)
+        check_inode(self._path, self.inode, os.stat(self._path))
+        return ends
 
     def read(self, *, to_end: bool) -> Batch | None:
         if self._done:
@@ -232,14 +288,14 @@ class WholePart:
         return Batch(pa.Table.from_batches([batch]))
 
     def _open(self) -> None:
-        self._ends = _ends_of(self._path)
+        self._ends = self._now()
         letters, columns = HeldLetters(self._path), self._columns
         source = Input(self._path, self._format, None)
         file = READERS[self._format](source, columns.time, columns.type, letters)
         self._batches, self._dead = _after(file.batches(), self._rows), letters.letters
 
     def changed(self) -> None:
-        ends = _ends_of(self._path)
+        ends = self._now()
         if self._ends is not None and ends != self._ends:
             if self._rows:
                 warn_of_new_file(self._path)

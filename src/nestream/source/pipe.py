@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nestream.model.address import read_address
 from nestream.source.errors import SourceError
+from nestream.source.json_events import JsonEvents
 from nestream.source.protocol import Batch, Events, Position
 from nestream.source.text_file import BLOCK, LONGEST
 
@@ -106,11 +107,11 @@ class Listener:
 
     repeatable = False
 
-    def __init__(self, address: str, events: Events, *, once: bool = False) -> None:
+    def __init__(self, address: str, events: JsonEvents, *, once: bool = False) -> None:
         self.where = address
         self._once, self._ended = once, False
         self._events = events
-        self._line = 2  # a connection may begin in the middle of the data
+        self._line = 1
         self._path, self._server = _listening(address)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._server, selectors.EVENT_READ)
@@ -135,7 +136,8 @@ class Listener:
         if not lines:
             return None
         first, self._line = self._line, self._line + len(lines)
-        return self._events.batch(self.where, lines, first)
+        # a connection may begin in the middle of the data
+        return self._events.batch(self.where, lines, first, inside=True)
 
     def _received(self, connection: socket.socket) -> list[bytes]:
         try:

@@ -9,9 +9,10 @@ from typing import Any
 from nestream.model.formats import SUFFIXES, Format
 from nestream.model.kafka import is_kafka
 from nestream.source.errors import SourceError
-from nestream.source.files import DAY, Files, is_pattern
+from nestream.source.files import DAY, Files
 from nestream.source.formats import known_format, listed_formats, suffix_of
 from nestream.source.json_events import JsonEvents
+from nestream.source.listing import is_pattern
 from nestream.source.pipe import Listener, Pipe
 from nestream.source.protocol import Events, Source
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from nestream.source.errors import SourceError
+from nestream.source.errors import SourceError, first_line
 from nestream.source.formats import compression_of, decompressed
 from nestream.source.ladder import BEFORE, Ladder
 
@@ -59,6 +59,7 @@ class TextFile:
         "_ladder",
         "_mark",
         "_tail",
+        "inode",
         "line",
         "offset",
         "path",
@@ -87,6 +88,8 @@ class TextFile:
         """The offset before which all lines are too old to be read again."""
         self._done = False
         """Whether a file that cannot grow was read to its end."""
+        self.inode = 0
+        """That of the file, if it must not be another one; 0 is any."""
 
     @property
     def is_fixed(self) -> bool:
@@ -198,14 +201,23 @@ class TextFile:
 
     def _check(self, file: IO[bytes]) -> None:
         """Begin again if a file that was closed in between is another one now."""
-        head = _read(file, 0, min(self.offset, _MARKED))
-        is_same = _hash(head) == (self._mark or _hash(self._head))
-        if not is_same or (self._tail is not None and _hash(_before(file, self.offset)) != self._tail):
+        if not self._begins_alike(file) or not self._has_tail(file):
             self._tail = None
             self._begin_again(b"", 0, 1)
         else:
             self._mark = None
-            self._begins_with(head)
+            self._begins_with(_read(file, 0, min(self.offset, _MARKED)))
+
+    def continues(self) -> bool:
+        """Whether the file has what was read, so that its lines are not new."""
+        with self._opened() as file:
+            return self._begins_alike(file) and self._has_tail(file)
+
+    def _begins_alike(self, file: IO[bytes]) -> bool:
+        return _hash(_read(file, 0, min(self.offset, _MARKED))) == (self._mark or _hash(self._head))
+
+    def _has_tail(self, file: IO[bytes]) -> bool:
+        return self._tail is None or _hash(_before(file, self.offset)) == self._tail
 
     def changed(self) -> None:
         """Look again for more in a compressed file."""
@@ -244,11 +256,23 @@ class TextFile:
                 self._file = open(self.path, "rb", buffering=0)
             else:
                 self._file = self._unpacked(self._compression)
+            if self.inode:
+                self._check_inode()
         try:
             yield self._file
         finally:
             if not (self._follows or self.is_fixed):
                 self.close()
+
+    def _check_inode(self) -> None:
+        assert self._file is not None
+        is_plain = self._compression is None
+        found = os.fstat(self._file.fileno()) if is_plain else os.stat(self.path)
+        try:
+            check_inode(self.path, self.inode, found)
+        except FileNotFoundError:
+            self.close()
+            raise
 
     def _unpacked(self, compression: str) -> IO[bytes]:
         try:
@@ -256,7 +280,7 @@ class TextFile:
         except FileNotFoundError:
             raise
         except (pa.ArrowException, EOFError, OSError) as error:
-            raise SourceError(f"{self.path} is damaged: {error}. Write it again") from error
+            raise SourceError(f"{self.path} is damaged: {first_line(error)}. Write it again") from error
 
     def _is_another(self) -> Another | None:
         """Whether there is a new file of the same name, or the file was cut back; if so, go to it.
@@ -273,15 +297,25 @@ class TextFile:
             if held.st_size > self.offset:
                 return Another.PENDING
             self.close()
-            self._go_back(0)
+            self._go_to_new_file()
         elif there.st_size < self.offset:
             self._go_back(there.st_size)
         else:
             return None
         return Another.OPEN
 
+    def _go_to_new_file(self) -> None:
+        """Continue in a new file after the old one was read to its end.
+
+        If it begins like the old one, somebody has written the old lines again: warn that they are read anew.
+        """
+        with self._opened() as file:
+            is_alike = self.offset > 0 and self._begins_alike(file)
+        self._ladder = Ladder()
+        self._begin_again(b"", 0, 1, warns=is_alike)
+
     def _go_back(self, size: int) -> None:
-        """Continue after the last line that was read and is still there, given the size; 0 for a new file."""
+        """Continue after the last line that was read and is still there, given the size."""
         offset, line, head = 0, 1, b""
         with self._opened() as file:
             if self._ladder is not None:
@@ -295,9 +329,11 @@ class TextFile:
             head = _read(file, 0, min(offset, _MARKED))
         self._begin_again(head, offset, line)
 
-    def _begin_again(self, head: bytes, offset: int, line: int) -> None:
+    def _begin_again(self, head: bytes, offset: int, line: int, *, warns: bool = True) -> None:
         """Continue at an earlier line, or in a new file at its first one, and warn of it."""
-        if offset:
+        if not warns:
+            pass
+        elif offset:
             warnings.warn(f"{self.path} was cut back; it is read on where it was cut", stacklevel=2)
         else:
             warn_of_new_file(self.path)
@@ -315,6 +351,12 @@ class TextFile:
 def warn_of_new_file(path: str) -> None:
     """Warn that a file is another one than before."""
     warnings.warn(f"{path} was replaced; it is read on from its beginning", stacklevel=2)
+
+
+def check_inode(path: str, wanted: int, found: os.stat_result) -> None:
+    """Raise as if the file were gone if its name belongs to another one now; 0 is any."""
+    if wanted and found.st_ino != wanted:
+        raise FileNotFoundError(f"{path} was renamed since it was listed")
 
 
 def _read(file: IO[bytes], offset: int, size: int) -> bytes:
