@@ -174,6 +174,15 @@ def test_a_stream_is_matched_by_the_strategy_that_is_asked_for(
     assert "1 match" in found.stderr
 
 
+def test_a_watermark_of_0_needs_no_unit(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder.spark, "stop", lambda: None)  # the session of all the tests
+    folder.add(events((0, "A", 1), (1, "B", 1)))
+    command = ["stream", KEYED, "--from", str(folder.path / "in"), "--to", str(folder.path / "out"), "--once"]
+    found = call(*command, "--watermark", "0")
+    assert found.exit_code == 0, found.stderr
+    assert "2 events, 1 match, 0 late" in found.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_stream_cleanly_and_the_same_command_goes_on(
