@@ -196,6 +196,15 @@ def test_a_misspelt_attribute_of_declared_columns_is_refused_and_nothing_is_writ
         assert "warning" not in fine.stderr
 
 
+def test_a_column_with_a_dot_in_its_name_is_told_from_a_field(tmp_path: Path) -> None:
+    (tmp_path / "dotted.csv").write_text("ts,type,a.b\n1,P,1\n")
+    arguments: list[str | Path] = ["--local", "--once", "--from", tmp_path / "dotted.csv"]
+    said = call("stream", "SEQ(P p, p.a.b > 3) WITHIN 10", *arguments)
+    assert said.exit_code == 1
+    assert "hint: quote a name with a dot: `p.`a.b``" in said.stderr
+    assert call("stream", "SEQ(P p, p.`a.b` > 3) WITHIN 10", *arguments).exit_code == 0
+
+
 def test_an_attribute_may_be_in_any_file_of_a_folder_and_json_lines_may_still_bring_it(
     tmp_path: Path,
 ) -> None:
