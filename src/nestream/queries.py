@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -378,6 +378,27 @@ class Queries(Matching):
             for name, member in self.members.items()
             for told in member.unseen(table, type, self._made)
         ]
+
+    def unknown_attributes(
+        self,
+        columns: Mapping[str, pa.DataType],
+        came: Collection[str] | None,
+        time: str = "ts",
+        type: str = "type",
+    ) -> dict[str, list[Diagnostic]]:
+        """The attributes that the events lack, given all their columns, by the name of the query."""
+        found = {
+            name: member.unknown_attributes(columns, came, time, type, self._made)
+            for name, member in self.members.items()
+        }
+        return {name: problems for name, own in found.items() for problems in own.values()}
+
+    def types_by_query(self) -> dict[str, tuple[str, ...]]:
+        """The event types that each query names and no other makes, by the name of the query."""
+        return {
+            name: tuple(one for one in member.event_types if one not in self._made)
+            for name, member in self.members.items()
+        }
 
     @property
     def expected_types(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from nestream.language.printer import print_query, saved_spelling
 from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan, has_groups
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity, in_text_order
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema, attributes_of
@@ -475,6 +476,41 @@ class Query(Matching):
         """
         expected = [name for name in self.event_types if name not in made]
         return unseen_types(expected, table.column(type)) if table.num_rows and expected else []
+
+    def unknown_attributes(
+        self,
+        columns: Mapping[str, pa.DataType],
+        came: Collection[str] | None,
+        time: str = "ts",
+        type: str = "type",
+        made: Collection[str] = (),
+    ) -> dict[str, list[Diagnostic]]:
+        """The attributes that the events lack, given all their columns, under the name `query`.
+
+        With `came`, a type that is not among them may still have any attribute, like those that are `made` by
+        other queries.
+        """
+        may_come = [name for name in self.attributes_read if name not in ("ts", "type")]
+        if came is not None and columns.keys() >= set(may_come):  # usually; fields are checked as they come
+            return {}
+        expected = [name for name in self.event_types if name not in made]
+        known = {name for name in expected if came is None or name in came}
+        if self.plan.exclusive and len(known) < len(self.event_types):
+            return {}
+        columns = {**columns, time: pa.null(), type: pa.null()}  # a stream also takes times as text
+        types: dict[str, frozenset[str]] = {}
+        if not self.plan.exclusive:  # for SASE, a comparison is true if a type is known to lack its attribute
+            any_type = (ANY_TYPE,) if len(expected) == len(self.event_types) else ()
+            types = {name: frozenset(columns) for name in (*known, *any_type)}
+            columns = {**{name: pa.null() for name in may_come}, **columns}
+        schema = Schema(columns, time, type, types)
+        _, problems = check_types(with_own_columns(self.plan, schema), schema)
+        found = [one for one in problems if one.code in ("unknown-attribute", "unknown-field")]
+        return {"query": found} if found else {}
+
+    def types_by_query(self) -> dict[str, tuple[str, ...]]:
+        """The event types that the query names, under the name `query`."""
+        return {"query": self.event_types}
 
     # -- streams and Spark ---------------------------------------------------------------------------------
 

@@ -47,6 +47,24 @@ def test_a_rule_with_a_mistake_is_refused_with_its_diagnostic_and_nothing_change
     assert len(list(tmp_path.glob("*.neel"))) == 1
 
 
+def test_list_marks_the_rules_that_cannot_run(tmp_path: Path) -> None:
+    call("rules", tmp_path, "add", "dirty", QUERY)
+    (tmp_path / "each.neel").write_text("SEQ(Recycle r")
+    (tmp_path / "few.neel").write_text(f"{QUERY} LIMIT 3")
+    (tmp_path / "given.neel").write_text("SEQ(Recycle r, r.id = $tool) WITHIN 1 hour")
+    shown = {text.split()[0]: text for text in call("rules", tmp_path, "list").stdout.splitlines()}
+    assert shown["each"].endswith("cannot run: the `SEQ(` is never closed")
+    assert "does not support LIMIT" in shown["few"]
+    assert "cannot run" not in shown["dirty"] + shown["given"]
+    listed = json.loads(call("rules", tmp_path, "list", "--format", "json").stdout)
+    assert {row["rule"]: row["problem"] is None for row in listed} == {
+        "dirty": True,
+        "each": False,
+        "few": False,
+        "given": True,
+    }
+
+
 def test_rules_that_make_a_cycle_are_refused(tmp_path: Path) -> None:
     call("rules", tmp_path, "add", "one", "SEQ(B b, C c) WITHIN 5 RETURN b.id AS id INTO A")
     said = call("rules", tmp_path, "add", "two", "SEQ(A a, C c) WITHIN 5 RETURN a.id AS id INTO B")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -9,6 +10,9 @@ import subprocess
 import time
 from pathlib import Path
 
+import fastavro
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.commands import PROGRAM, call, environment, on_terminal, without_colours
@@ -185,6 +189,126 @@ def test_a_folder_of_rules_tells_the_rule_of_each_match(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     assert "dirty  2026-01-05 08:00:00Z" in call(*arguments, "--format", "text", "--progress", log).stdout
     assert json.loads(log.read_text().splitlines()[-1])["matches"] == 2
+
+
+MISSPELT = "SEQ(Recycle r, Operating o, r.id = o.idd) WITHIN 1 hour"
+
+
+def as_csv(path: Path, text: str = EVENTS) -> Path:
+    rows = [json.loads(one) for one in text.splitlines()]
+    path.write_text("ts,type,id\n" + "".join(f"{row['ts']},{row['type']},{row['id']}\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "avro"])
+def test_a_misspelt_attribute_of_declared_columns_is_refused_and_nothing_is_written(
+    tmp_path: Path, suffix: str
+) -> None:
+    events = as_csv(tmp_path / "made.csv")
+    if suffix == "csv.gz":
+        (tmp_path / "made.csv.gz").write_bytes(gzip.compress(events.read_bytes()))
+    elif suffix == "parquet":
+        pq.write_table(pyarrow.csv.read_csv(events), tmp_path / "made.parquet")
+    elif suffix == "avro":
+        fields = [{"name": name, "type": "string"} for name in ("ts", "type", "id")]
+        with (tmp_path / "made.avro").open("wb") as file:
+            fastavro.writer(file, {"type": "record", "name": "Event", "fields": fields}, [])
+    (tmp_path / "in").mkdir()
+    (tmp_path / f"made.{suffix}").rename(tmp_path / "in" / f"events.{suffix}")
+    for place in (tmp_path / "in", tmp_path / "in" / f"events.{suffix}"):
+        said = call("stream", MISSPELT, "--local", "--once", "--from", place, "--to", tmp_path / "out.jsonl")
+        assert said.exit_code == 1
+        assert "error: Operating events have no attribute `idd`" in said.stderr
+        assert "did you mean `o.id`?" in said.stderr
+        assert not list(tmp_path.glob("out.jsonl*"))
+        fine = call("stream", QUERY, "--local", "--once", "--from", place)
+        assert fine.exit_code == 0, fine.stderr
+        assert "warning" not in fine.stderr
+
+
+def test_a_column_with_a_dot_in_its_name_is_told_from_a_field(tmp_path: Path) -> None:
+    (tmp_path / "dotted.csv").write_text("ts,type,a.b\n1,P,1\n")
+    arguments: list[str | Path] = ["--local", "--once", "--from", tmp_path / "dotted.csv"]
+    said = call("stream", "SEQ(P p, p.a.b > 3) WITHIN 10", *arguments)
+    assert said.exit_code == 1
+    assert "hint: quote a name with a dot: `p.`a.b``" in said.stderr
+    assert call("stream", "SEQ(P p, p.`a.b` > 3) WITHIN 10", *arguments).exit_code == 0
+
+
+def test_an_attribute_may_be_in_any_file_of_a_folder_and_json_lines_may_still_bring_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "in").mkdir()
+    as_csv(tmp_path / "in" / "one.csv")
+    (tmp_path / "in" / "two.csv").write_text("ts,type,id,idd\n2026-01-05T08:09:00Z,Operating,9,7\n")
+    found = call("stream", MISSPELT, "--local", "--once", "--from", tmp_path / "in")
+    assert (found.exit_code, len(found.stdout.splitlines())) == (0, 1), found.stderr
+    assert "warning" not in found.stderr
+    (tmp_path / "in" / "two.csv").unlink()
+    (tmp_path / "in" / "two.jsonl").write_text(line(9, "Recycle", 9))
+    assert call("stream", MISSPELT, "--local", "--once", "--from", tmp_path / "in").exit_code == 0
+
+
+def test_a_misspelt_attribute_or_type_of_json_lines_is_reported_once(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text(EVENTS)
+    arguments: list[str | Path] = ["--local", "--once", "--from", tmp_path / "events.jsonl"]
+    idd = "no Operating event so far has `idd`; did you mean `o.id`?"
+    cases = {
+        MISSPELT: idd,
+        "EVENT SEQ(Recycle r, Operating o) WHERE r.id = o.idd WITHIN 1 hour": idd,
+        "SEQ(Recycel r, Operating o, r.id = o.id) WITHIN 1 hour": "no event so far has the type `Recycel`; "
+        "did you mean `Recycle`?",
+        "SEQ(ANY x, x.colour = 1) WITHIN 1 hour": "no event so far has `colour`; "
+        "the attributes are `id`, `ts`, `type`",
+    }
+    for query, message in cases.items():
+        said = call("stream", query, *arguments)
+        assert said.exit_code == 0
+        assert said.stderr.count("warning:") == 1, said.stderr
+        assert f"warning: {message}\n" in said.stderr
+    absent = "SEQ(Recycle r, Broken b, b.colour = 1) WITHIN 1 hour"  # such an event may still come, with it
+    for query in (QUERY, absent):
+        assert "warning" not in call("stream", query, *arguments).stderr
+
+
+def test_what_no_event_has_had_is_in_the_progress_until_it_comes_also_after_a_restart(tmp_path: Path) -> None:
+    rules, events, matches = tmp_path / "rules", tmp_path / "events.jsonl", tmp_path / "matches.jsonl"
+    rules.mkdir()
+    (rules / "misspelt.neel").write_text(MISSPELT)
+    (rules / "made.neel").write_text("SEQ(Recycle r) WITHIN 1 hour RETURN r.id AS tool INTO Used")
+    (rules / "reads.neel").write_text("SEQ(Used u, Recycle r, u.tool = r.id) WITHIN 1 hour")
+    events.write_text(EVENTS)
+    arguments: list[str | Path] = ["stream", rules, "--local", "--once", "--from", events, "--to", matches]
+    sentence = "no Operating event so far has `idd`; did you mean `o.id`?"
+
+    def unseen() -> dict[str, list[str]]:
+        told = json.loads((tmp_path / "matches.jsonl.checkpoint" / "progress.json").read_text())
+        return dict(told["unseen"])
+
+    assert f"warning: rule misspelt: {sentence}\n" in call(*arguments).stderr
+    assert unseen() == {"misspelt": [sentence]}
+    assert call(*arguments).stderr.count("warning:") == 1
+    with events.open("a") as file:
+        file.write('{"ts": "2026-01-05T08:09:00Z", "type": "Operating", "id": 1, "idd": 8}\n')
+    call(*arguments)
+    assert unseen() == {}
+    assert "warning" not in call(*arguments).stderr
+
+
+def test_a_changed_rule_that_reads_no_declared_column_is_refused_and_the_others_go_on(tmp_path: Path) -> None:
+    rules, matches = tmp_path / "rules", tmp_path / "matches.jsonl"
+    events = as_csv(tmp_path / "events.csv")
+    call("rules", rules, "add", "dirty", QUERY)
+    arguments: list[str | Path] = ["stream", rules, "--local", "--once", "--from", events, "--to", matches]
+    assert call(*arguments).exit_code == 0
+    call("rules", rules, "add", "misspelt", MISSPELT)
+    call("rules", rules, "add", "reused", QUERY.replace("Operating", "Recycle"))
+    said = call(*arguments)
+    assert said.exit_code == 0
+    assert "misspelt refused\n  error: Operating events have no attribute `idd`" in said.stderr
+    told = json.loads((tmp_path / "matches.jsonl.checkpoint" / "progress.json").read_text())
+    assert list(told["refused"]) == ["misspelt"]
+    assert sorted(told["rules"]) == ["dirty", "reused"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -85,6 +86,28 @@ def test_a_missing_java_is_told_in_one_sentence(
     with pytest.raises(SparkUnavailableError, match=message) as problem:
         check_java()
     assert "\n" not in str(problem.value)
+
+
+def test_packages_that_cannot_be_fetched_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Session:
+        """A session that cannot be started."""
+
+        def __getattr__(self, name: str) -> Callable[..., Session]:
+            return lambda *_: self
+
+        def getOrCreate(self) -> None:  # noqa: N802 - as Spark calls it
+            raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited")
+
+        def getActiveSession(self) -> None:  # noqa: N802 - as Spark calls it
+            """No session runs."""
+
+    failing = Session()
+    monkeypatch.setattr(Session, "builder", failing, raising=False)
+    monkeypatch.setattr(session, "SparkSession", failing)
+    with pytest.raises(SparkUnavailableError, match=r"package no\.such:thing:1\.0; .*\n  hint: .* --jars"):
+        session.local_session(MASTER, settings={"spark.jars.packages": "no.such:thing:1.0"})
+    with pytest.raises(SparkUnavailableError, match=r"started on .*: \[JAVA_GATEWAY_EXITED\]"):
+        session.local_session(MASTER)
 
 
 def test_a_master_that_does_not_answer_is_told_in_one_sentence(tmp_path: Path) -> None:

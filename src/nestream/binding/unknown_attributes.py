@@ -60,7 +60,7 @@ def _unknown_field(attribute: Attribute, schema: Schema) -> Diagnostic | None:
     path = attribute.name.split(PATH_MARK)
     for length in range(1, len(path)):
         owner = schema.datatype(PATH_MARK.join(path[:length]))
-        if owner is None:
+        if owner is None or pa.types.is_null(owner):  # of a stream, a column that may still come
             return None
         shown = f"{print_name(attribute.variable or '')}.{print_name(PATH_MARK.join(path[:length]))}"
         if not pa.types.is_struct(owner):

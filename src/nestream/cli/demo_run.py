@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -79,7 +80,8 @@ class DemoRun:
         with self._writer() as writer, self._console(port), spark_errors():
             spark = spark_session(self.master, ON_SPARK)
             try:
-                with interruption() as interrupted:  # after Spark's start, which handles Ctrl-C itself
+                # after Spark's start, which handles Ctrl-C itself
+                with interruption(signal.SIGTERM) as interrupted:
                     self._stream(rules, spark, writer, interrupted)
             except nestream.EventError as problem:
                 raise self._explained(problem) from None

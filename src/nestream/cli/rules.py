@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+import nestream
 from nestream.cli.arguments import (
     AnswerFormat,
     AnswerOption,
@@ -75,7 +76,7 @@ def rules(
     """Change the rules in a folder or a Kafka topic: a running job picks up the change.
 
     Each change is checked, applied as a whole, and numbered. A rule that is not a valid query is refused, and
-    nothing changes.
+    nothing changes; list marks one that you edited by hand.
     """
     given = arguments or []
     kept = open_rules(place)
@@ -85,7 +86,7 @@ def rules(
     match action:
         case Action.LIST | Action.HISTORY:
             _counted(action, given, 0, 0)
-            _show(_listed(kept) if action is Action.LIST else _past(kept), format)
+            _show(_listed(kept, _Check(dialect, set)) if action is Action.LIST else _past(kept), format)
             if action is Action.HISTORY and kept.forgets:
                 note("the topic is compacted or old messages were deleted: earlier versions may be missing")
             return
@@ -184,14 +185,31 @@ class _Check:
                 raise
             raise RulesError(str(problem)) from None
 
+    def problem(self, name: str, text: str) -> str | None:
+        """Why a rule cannot run, in short; None if it can. The values of its parameters may be missing."""
+        try:
+            self({name: text}, {name: text})
+        except nestream.QueryError as problem:
+            wrong = (one for one in problem.diagnostics if one.is_error and one.code != "missing-parameter")
+            return next((one.message for one in wrong), None)
+        except RulesError as problem:
+            return str(problem).splitlines()[0]
+        return None
+
 
 # -- what is shown -------------------------------------------------------------------------------------
 
 
-def _listed(kept: RuleStore) -> list[dict[str, Any]]:
+def _listed(kept: RuleStore, check: _Check) -> list[dict[str, Any]]:
     times = {one.version: one.time for one in kept.history()}
     return [
-        {"rule": name, "version": rule.version, "time": times.get(rule.version), "text": rule.text}
+        {
+            "rule": name,
+            "version": rule.version,
+            "time": times.get(rule.version),
+            "text": rule.text,
+            "problem": check.problem(name, rule.text),
+        }
         for name, rule in kept.read(None).rules.items()
     ]
 
@@ -224,6 +242,8 @@ def _cell(name: str, value: Any) -> str:
             return "" if value is None else str(value).replace("T", " ").removesuffix("+00:00")
         case "rules":
             return ", ".join(f"-{rule}" if text is None else rule for rule, text in value.items())
+        case "problem":
+            return "" if value is None else f"cannot run: {value}"
         case "text":
             return shorten(value, 80, placeholder=" …")
     return str(value)

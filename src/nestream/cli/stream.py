@@ -140,6 +140,8 @@ def stream(
         )
         stream_here(_chosen(query, dialect, set, types, wanted.goes_on), query, wanted)
         return
+    if watermark == "0":  # it needs no unit
+        watermark = "0 seconds"
     for option, length in (("--watermark", watermark), ("--future", future)):
         _check_duration(option, length)
     if format is StreamFormat.TEXT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from nestream import Queries, Query
 from nestream.cli.live_rules import Binder, RulesProblem, change_lines
 from nestream.cli.match_text import MatchText
 from nestream.cli.progress import ProgressFile
+from nestream.cli.stream_columns import UnseenNotes, refuse_unknown
 from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_options import StreamFormat
@@ -28,7 +30,7 @@ from nestream.cli.stream_status import (
     summary,
 )
 from nestream.cli.terminal import is_terminal, note
-from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, open_rules
+from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, Unseen, open_rules
 from nestream.model.formats import SUFFIXES
 from nestream.model.lengths import LengthError, length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
@@ -83,7 +85,7 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
 
 def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
     status = StatusLine()
-    told = _Told(wanted, status)
+    told = _Told(wanted, status, names=not isinstance(query, Query))
     lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness
     try:
         length_of_time(lateness, "lateness")
@@ -96,12 +98,22 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
         )
 
     kept = wanted.kept()
+    place = (wanted.source, wanted.time, wanted.type, wanted.input_format)
+    if not wanted.goes_on:
+        first = query if isinstance(query, Query) else query(open_rules(name).read(None).texts)
+        refuse_unknown(first, *place)
+
+    def fits(parsed: Queries, names: Collection[str]) -> None:
+        refuse_unknown(parsed, *place, known=unseen.columns, names=names)
+
     rules: LiveRules | None = None
     if isinstance(query, Query):
         begin, moments, limit = partial(start, query), {*query.attributes_read}, query.plan.limit
+        unseen = Unseen(lambda: query, wanted.time, wanted.type)
     else:
-        rules = LiveRules(open_rules(name, noted=kept is not None), query, start)
+        rules = running = LiveRules(open_rules(name, noted=kept is not None), query, start, fits)
         begin, moments, limit = partial(rules.start), query.attributes, None
+        unseen = Unseen(lambda: running.parsed, wanted.time, wanted.type)
     try:
         job = Job(
             begin,
@@ -127,6 +139,7 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
             on_batch=told.of_batch,
             rules=rules,
             on_change=told.of_change,
+            unseen=unseen,
         )
     except ValueError as problem:
         raise typer.BadParameter(f"{problem}.", param_hint="--future") from None
@@ -192,8 +205,9 @@ class _Above:
 class _Told:
     """Shows and logs the progress of the job, and reports once that events are left out and kept nowhere."""
 
-    def __init__(self, wanted: LocalStream, status: StatusLine) -> None:
+    def __init__(self, wanted: LocalStream, status: StatusLine, *, names: bool) -> None:
         self.job: Job | None = None
+        self._unseen = UnseenNotes(names=names)
         self._wanted, self._status = wanted, status
         self._silent = wanted.late is not None
         self._frozen = False
@@ -219,6 +233,7 @@ class _Told:
         if progress.state is State.RUNNING:
             waits = "" if progress.events else "; waiting for events"
             self._status.show(live(progress) + waits)
+        self._unseen(progress.unseen, self._status.clear)
         if (problem := self._problem(progress)) is not None:
             self._status.clear()
             note(problem)

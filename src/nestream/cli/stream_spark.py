@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def _watch(running: Any, job: StreamJob) -> None:
     problem = RulesProblem()
     shown = messages().status("starting") if is_terminal(error=True) else nullcontext()
     try:
-        with shown as status, interruption() as interrupted:
+        with shown as status, interruption(signal.SIGTERM) as interrupted:
             while not running.wait(LOOK):
                 job.tell(running.progress)
                 if interrupted.is_set():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nestream.logical.nodes import Plan, expressions, leaves
+from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import named_types
 from nestream.model.expression import END_ATTRIBUTE, Attribute, Expression, attributes, column_name
 from nestream.model.lazy import Lazy, lazy
@@ -96,6 +97,19 @@ class Matching(Matchable, ABC):
     @abstractmethod
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
         """Messages about types that the query names and no event has, most likely misspelt."""
+
+    @abstractmethod
+    def unknown_attributes(
+        self, columns: Mapping[str, pa.DataType], came: Collection[str] | None, time: str, type: str
+    ) -> dict[str, list[Diagnostic]]:
+        """The attributes that the events lack, given all their columns, by the name of the query.
+
+        With `came`, a type that is not among them may still have any attribute.
+        """
+
+    @abstractmethod
+    def types_by_query(self) -> dict[str, tuple[str, ...]]:
+        """The event types that each query names and no other makes, by the name of the query."""
 
     @abstractmethod
     def _check_stream(self) -> int | None:

@@ -9,6 +9,7 @@ from nestream.job.progress import Progress, State
 from nestream.job.rule_folder import RuleFolder
 from nestream.job.rule_stores import is_rules, open_rules
 from nestream.job.rules import RulesError, RuleSet, RuleSource, RuleStore, Version, check_name
+from nestream.job.unseen import Unseen
 
 __all__ = [
     "Change",
@@ -25,6 +26,7 @@ __all__ = [
     "RuleStore",
     "RulesError",
     "State",
+    "Unseen",
     "Version",
     "check_name",
     "is_rules",

@@ -28,6 +28,7 @@ from nestream.job.background import Background
 from nestream.job.checkpoint import Checkpoint, CheckpointError, Saved
 from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import FILE, Progress, State
+from nestream.job.unseen import Unseen
 from nestream.model.by_rule import matches_by_rule
 from nestream.model.diagnostics import QueryError
 from nestream.model.lengths import length_of_time
@@ -72,8 +73,9 @@ class Job:
         on_batch: Callable[[Progress], None] | None = None,
         rules: LiveRules | None = None,
         on_change: Callable[[Change], None] | None = None,
+        unseen: Unseen | None = None,
     ) -> None:
-        self._rules, self._on_change = rules, on_change
+        self._rules, self._on_change, self._unseen = rules, on_change, unseen
         self._looked = 0.0
         self._start, self._source, self._sink, self._aside = start, source, sink, aside
         self._checkpoint = checkpoint
@@ -164,6 +166,8 @@ class Job:
         self.progress.batch = saved.number
         for name, value in saved.counts.items():
             setattr(self.progress, name, value)
+        if self._unseen is not None:
+            self._unseen.go_on(saved.came or {})
 
     def _place(self) -> str:
         where = self._source.where
@@ -222,6 +226,8 @@ class Job:
             self._leave({"reason": f"{where}: {letter.reason}", "raw": letter.raw})
             progress.malformed += 1
         events = batch.events
+        if self._unseen is not None:
+            self._unseen.note(events)
         if events.num_rows and self._future is not None:
             events = self._without_future(events)
         if events.num_rows:
@@ -367,6 +373,7 @@ class Job:
                 aside=positions[1] if self._aside is not None else None,
                 counts=self.progress.counts(),
                 rules=None if self._rules is None else self._rules.json(),
+                came=None if self._unseen is None else self._unseen.json(),
             )
             self.progress.state_bytes = len(state)
             packed = self._checkpoint.packed(saved)
@@ -409,6 +416,9 @@ class Job:
         progress.looked = datetime.now(UTC)
         if self._greatest is not None:
             progress.seen(self._greatest, self._lateness, progress.at or datetime.now(UTC))
+        if self._unseen is not None and progress.state is not State.FAILED:
+            ended = progress.state in (State.STOPPED, State.FINISHED)
+            progress.unseen = self._unseen.sentences(ended=ended)
         if self._stream is not None and progress.state is not State.FAILED:
             held = self._stream.describe()
             progress.state_rows = held["events"] + held["waiting"]

@@ -7,7 +7,7 @@ another kind, is suspended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -46,12 +46,19 @@ class LiveRules:
     """The rules of a job, as they run and as their source has them.
 
     `bind` makes a query set from texts, and raises if they are not queries; `start` makes a stream of it.
+    `fits` raises if the named rules of a set read what the events do not have.
     """
 
     def __init__(
-        self, source: RuleSource, bind: Callable[[Mapping[str, str]], Any], start: Callable[..., Any]
+        self,
+        source: RuleSource,
+        bind: Callable[[Mapping[str, str]], Any],
+        start: Callable[..., Any],
+        fits: Callable[[Any, Collection[str]], None] = lambda parsed, names: None,
     ) -> None:
-        self._source, self._bind, self._start = source, bind, start
+        self._source, self._bind, self._start, self._fits = source, bind, start, fits
+        self.parsed: Any = None
+        """The query set that runs."""
         self.running = RuleSet()
         self.refused: dict[str, str] = {}
         """The rules whose current text does not run, and why."""
@@ -61,7 +68,8 @@ class LiveRules:
 
     def start(self, **handlers: Any) -> Any:
         """Start a stream of the running rules."""
-        return self._start(self._bind(self.running.texts), **handlers)
+        self.parsed = self._bind(self.running.texts)
+        return self._start(self.parsed, **handlers)
 
     def with_versions(self, matches: pa.Table) -> pa.Table:
         """Matches with the versions of their rules."""
@@ -121,7 +129,10 @@ class LiveRules:
             return {}
         wanted = self.running.taking(found, names)
         try:
-            joined |= stream.change(self._bind(wanted.texts))
+            parsed = self._bind(wanted.texts)
+            self._fits(parsed, names)
+            joined |= stream.change(parsed)
+            self.parsed = parsed
         except (
             Exception
         ) as problem:  # whatever is wrong with a rule, even a defect of nestream, stops no other
@@ -144,7 +155,8 @@ class LiveRules:
         left = self.running.without(errors)
         if not errors or not left.rules:
             return None
-        stream.change(self._bind(left.texts))
+        self.parsed = self._bind(left.texts)
+        stream.change(self.parsed)
         self.running = left
         reasons = {name: str(error) for name, error in errors.items()}
         self.refused |= reasons

@@ -71,6 +71,8 @@ class Progress:
     """The running rules, each with the version that brought it."""
     refused: dict[str, str] = field(default_factory=dict)
     """The rules that do not run, and why."""
+    unseen: dict[str, list[str]] = field(default_factory=dict)
+    """The attributes and types that each query names and no event has had so far, each as a sentence."""
     rules_problem: str | None = None
     """Why the rules cannot be read now."""
     changes: list[dict[str, Any]] = field(default_factory=list)

@@ -73,18 +73,24 @@ def sentences(wanted: Collection[str], absent: Iterable[str], present: Collectio
     """Messages about the missing types, given those that the events have."""
     if not present or len(present) > MOST_TYPES:
         return []
-    others = {name.casefold(): name for name in present if name not in wanted}
     all_absent = not any(name in present for name in wanted)
     told = []
     for name in absent:
-        meant = difflib.get_close_matches(name.casefold(), others, n=1, cutoff=_SIMILAR)
-        if meant and not _differ_by_number(name, others[meant[0]]):
-            told.append(f"no event has type {name!r}; did you mean {others[meant[0]]!r}?")
+        meant = similar_type(name, wanted, present)
+        if meant is not None:
+            told.append(f"no event has type {name!r}; did you mean {meant!r}?")
         elif all_absent:
             shown = ", ".join(repr(other) for other in sorted(present)[:5])
             more = ", ..." if len(present) > 5 else ""
             told.append(f"no event has type {name!r}; the events have {shown}{more}")
     return told
+
+
+def similar_type(name: str, wanted: Collection[str], present: Collection[str]) -> str | None:
+    """The type that a missing one is most likely meant to be: one that came and that nobody names."""
+    others = {other.casefold(): other for other in present if other not in wanted}
+    meant = difflib.get_close_matches(name.casefold(), others, n=1, cutoff=_SIMILAR)
+    return others[meant[0]] if meant and not _differ_by_number(name, others[meant[0]]) else None
 
 
 def warn_of(told: Iterable[str]) -> None:

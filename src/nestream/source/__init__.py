@@ -1,6 +1,7 @@
 """Sources of events: files of CSV, JSON lines, Parquet and Avro, those that grow, pipes and sockets."""
 
 from nestream.source.dead_letter import DeadLetter
+from nestream.source.declared import declared_columns
 from nestream.source.errors import SourceError
 from nestream.source.event_files import EventFile, EventFiles, event_files
 from nestream.source.files import as_beginning
@@ -20,6 +21,7 @@ __all__ = [
     "Source",
     "SourceError",
     "as_beginning",
+    "declared_columns",
     "event_files",
     "names_no_files",
     "open_source",

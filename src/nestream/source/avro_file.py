@@ -57,6 +57,11 @@ class AvroFile(TypedFile):
                 yield batch if columns is None else batch.select(columns)
 
 
+def stored_columns(file: Any, where: str) -> pa.Schema:
+    """The columns of an Avro file, by its header."""
+    return _Blocks(file, where).schema.arrow
+
+
 class _Blocks:
     """The blocks of a file: the rows of each, or what is wrong with it."""
 

@@ -171,7 +171,7 @@ class CsvPart:
         if self._text.offset == len(data):
             self._header = b""
         if not self._header:
-            self._header, data = _with_header(data)
+            self._header, data = with_header(data)
         before = first - 1 if first > 1 else 0
         try:
             return self._batch(data, before - self._header.count(b"\n") if before else 0)
@@ -233,7 +233,7 @@ class CsvPart:
         self._text.close()
 
 
-def _with_header(data: bytes) -> tuple[bytes, bytes]:
+def with_header(data: bytes) -> tuple[bytes, bytes]:
     """The first record with its line end, and the rest."""
     end = 0
     while True:

@@ -174,8 +174,20 @@ def test_a_stream_is_matched_by_the_strategy_that_is_asked_for(
     assert "1 match" in found.stderr
 
 
+def test_a_watermark_of_0_needs_no_unit(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder.spark, "stop", lambda: None)  # the session of all the tests
+    folder.add(events((0, "A", 1), (1, "B", 1)))
+    command = ["stream", KEYED, "--from", str(folder.path / "in"), "--to", str(folder.path / "out"), "--once"]
+    found = call(*command, "--watermark", "0")
+    assert found.exit_code == 0, found.stderr
+    assert "2 events, 1 match, 0 late" in found.stderr
+
+
 @pytest.mark.slow
-def test_ctrl_c_ends_a_stream_cleanly_and_the_same_command_goes_on(folder: Folder) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_stream_cleanly_and_the_same_command_goes_on(
+    folder: Folder, sent: signal.Signals
+) -> None:
     query = "SEQ(A a, !D d, B b, !C c) WHERE [id] WITHIN 20 seconds"
     table = history(200)
     expected = nestream.query(query).match(table)
@@ -197,11 +209,15 @@ def test_ctrl_c_ends_a_stream_cleanly_and_the_same_command_goes_on(folder: Folde
             assert running.poll() is None, (folder.path / "said").read_text()
             assert time.monotonic() < end, (folder.path / "said").read_text()
             time.sleep(0.05)
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does, to all the processes in front
+        if sent is signal.SIGINT:
+            os.killpg(running.pid, sent)  # as a terminal does, to all the processes in front
+        else:
+            running.send_signal(sent)
         assert running.wait(PATIENCE) == 0, (folder.path / "said").read_text()
     told = (folder.path / "said").read_text()
     assert "stopped; run the same command to continue" in told
     assert "Traceback" not in told
+    assert json.loads((check / "progress.json").read_text())["state"] == "stopped"
     assert ", 0 late, 0 dead letters, " in told
     folder.add(later_events(table))
     running = subprocess.Popen([str(part) for part in (*command, "--once")], stderr=subprocess.DEVNULL)

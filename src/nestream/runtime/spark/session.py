@@ -64,6 +64,13 @@ def local_session(
         with _without_noise():
             return builder.getOrCreate()
     except Exception as problem:  # from Java, in many guises
+        packages = (settings or {}).get("spark.jars.packages")
+        if packages is not None and "JAVA_GATEWAY_EXITED" in str(problem):
+            raise SparkUnavailableError(
+                f"Spark cannot be started on {master}: most likely it cannot fetch the package {packages}; "
+                "its own report is above\n"
+                "  hint: check the name and the network, or download the jars and name them with --jars"
+            ) from None
         said = [line for line in str(problem).splitlines() if line.strip()]
         causes = [line.partition(": ")[2] for line in said if line.startswith((":", "Caused by"))]
         raise SparkUnavailableError(
