@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from threading import Timer
 
 import fastavro
 import pyarrow.csv
@@ -131,7 +132,10 @@ def test_a_stream_without_files_says_that_it_waits_for_them(tmp_path: Path, plac
         cwd=tmp_path,
     )
     assert process.stderr is not None
+    watchdog = Timer(120, process.kill)
+    watchdog.start()
     line = process.stderr.readline()
+    watchdog.cancel()
     process.terminate()
     process.communicate(timeout=120)
     assert line == f"the {what} {place} names no files of events yet; the stream waits for them\n"

@@ -221,6 +221,7 @@ def test_a_position_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
     assert new_times(later) == []
 
 
+@pytest.mark.filterwarnings("ignore:.*was replaced")
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_is_renamed_and_whenever_the_source_stops_each_event_is_read_once(
     tmp_path: Path, seed: int
@@ -259,7 +260,5 @@ def test_whatever_is_renamed_and_whenever_the_source_stops_each_event_is_read_on
                     counted = len(found)
     for path in away.iterdir():
         path.rename(place / f"back-{path.name}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found += new_times(source)
+    found += new_times(source)
     assert sorted(found) == list(range(number))
