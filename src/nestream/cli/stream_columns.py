@@ -22,24 +22,24 @@ def refuse_unknown(
     *,
     known: Mapping[str, pa.DataType] | None = None,
     names: Collection[str] | None = None,
-) -> None:
-    """Raise for attributes that no file of a source declares; nothing if a file declares no columns.
+) -> Mapping[str, pa.DataType]:
+    """Raise for attributes that no file of a source declares; if a file declares no columns, any may come.
 
-    `known` are more columns, of events that came before. Of a set, only the rules with these names are
-    checked.
+    Returns the columns of the files that were looked at. `known` are more columns, of events that came
+    before. Of a set, only the rules with these names are checked.
     """
     found = dict(known or {})
     problems: Mapping[str, Any] = {}
     for columns in declared_columns(place, time, type, format):
         if columns is None:
-            return
+            return found
         found |= columns
         problems = parsed.unknown_attributes(found, None, time, type)
         problems = {name: own for name, own in problems.items() if names is None or name in names}
         if not problems:  # usually after one file
-            return
+            return found
     if not problems:
-        return
+        return found
     if isinstance(parsed, Query):
         raise QueryError(problems["query"], parsed.text)
     raise QuerySetError({name: QueryError(own, parsed[name].text) for name, own in problems.items()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -99,12 +99,13 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
 
     kept = wanted.kept()
     place = (wanted.source, wanted.time, wanted.type, wanted.input_format)
+    declared: Mapping[str, pa.DataType] = {}
     if not wanted.goes_on:
         first = query if isinstance(query, Query) else query(open_rules(name).read(None).texts)
-        refuse_unknown(first, *place)
+        declared = refuse_unknown(first, *place)
 
     def fits(parsed: Queries, names: Collection[str]) -> None:
-        refuse_unknown(parsed, *place, known=unseen.columns, names=names)
+        unseen.columns |= refuse_unknown(parsed, *place, known=unseen.columns, names=names)
 
     rules: LiveRules | None = None
     if isinstance(query, Query):
@@ -114,6 +115,7 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
         rules = running = LiveRules(open_rules(name, noted=kept is not None), query, start, fits)
         begin, moments, limit = partial(rules.start), query.attributes, None
         unseen = Unseen(lambda: running.parsed, wanted.time, wanted.type)
+    unseen.columns |= declared
     try:
         job = Job(
             begin,

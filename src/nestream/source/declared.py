@@ -13,9 +13,9 @@ from nestream.source.avro_file import stored_columns
 from nestream.source.csv_file import CsvFile
 from nestream.source.dead_letter import HeldLetters
 from nestream.source.errors import SourceError
-from nestream.source.files import matching_files
 from nestream.source.formats import compression_of, known_format, suffix_of
 from nestream.source.input import Fragment, Input
+from nestream.source.listing import matching_files
 from nestream.source.parts import with_header
 
 _BEGINNING = 1 << 16
