@@ -488,7 +488,7 @@ class Query(Matching):
         """The attributes that the events lack, given all their columns, under the name `query`.
 
         With `came`, a type that is not among them may still have any attribute, like those that are `made` by
-        other queries.
+        other queries. So may the type of an `ANY`, unless `ANY` is among them.
         """
         may_come = [name for name in self.attributes_read if name not in ("ts", "type")]
         if came is not None and columns.keys() >= set(may_come):  # usually; fields are checked as they come
@@ -500,7 +500,8 @@ class Query(Matching):
         columns = {**columns, time: pa.null(), type: pa.null()}  # a stream also takes times as text
         types: dict[str, frozenset[str]] = {}
         if not self.plan.exclusive:  # for SASE, a comparison is true if a type is known to lack its attribute
-            any_type = (ANY_TYPE,) if len(expected) == len(self.event_types) else ()
+            every = len(expected) == len(self.event_types) and (came is None or ANY_TYPE in came)
+            any_type = (ANY_TYPE,) if every else ()
             types = {name: frozenset(columns) for name in (*known, *any_type)}
             columns = {**{name: pa.null() for name in may_come}, **columns}
         schema = Schema(columns, time, type, types)

@@ -190,6 +190,18 @@ main()
     assert result.stderr.splitlines()[-1] == ""
 
 
+@pytest.mark.parametrize("run", ["match", "count"])
+@pytest.mark.parametrize("text", ["SEQ(A a, B b, C c)", "SEQ(A a, AND(B b, C c), D d, a.x < d.x)"])
+def test_a_query_over_few_events_does_not_load_numba(text: str, run: str) -> None:
+    code = f"""
+import sys, nestream
+events = [{{"ts": i, "type": "ABCD"[i % 4], "x": i % 7}} for i in range(60)]
+nestream.query("{text} WITHIN 20").{run}(events)
+assert "numba" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_command_that_is_called_from_python_leaves_pandas_to_arrow() -> None:
     code = """
 from typer.testing import CliRunner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -16,7 +17,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nestream.engine.kernels import Kernel, chain, order, ranges, scan, search, stack, staircase, sums, warm
+from nestream.engine.kernels import (
+    Kernel,
+    chain,
+    order,
+    ranges,
+    saved,
+    scan,
+    search,
+    stack,
+    staircase,
+    sums,
+    warm,
+)
 from nestream.engine.kernels import product as products
 from nestream.engine.ordering import in_output_order
 
@@ -219,7 +232,10 @@ def test_chains_are_built_in_pieces_of_any_size(form: str, data: st.DataObject) 
         some = in_form(chain.extend_through, form)(*arguments, at, until, ints([]), found)
         built += list(zip(*found[:, :some].tolist(), strict=True))
     assert built == expected
-    total, _ = in_form(chain.count_through, form)(*arguments, 1 << 40, at, until)
+    total = counted = 0
+    while counted < columns.shape[1]:
+        more, counted = in_form(chain.count_through, form)(*arguments, counted, room, at, until)
+        total += more
     assert total == len(expected)
     following = np.zeros(int(offset[-1]), np.int32)
     spans = [ints((first, first + len(own))) for first, own in zip(offset[:-1], kept, strict=True)]
@@ -561,3 +577,35 @@ for kernel, types in before.items():
 def test_queries_compile_nothing_that_was_not_compiled_in_advance() -> None:
     done = subprocess.run([sys.executable, "-c", IN_ADVANCE], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_a_process_that_is_forked_does_not_keep_the_lock_of_the_machine_code(tmp_path: Path) -> None:
+    """A thread may fork while another one reads the machine code: the child then has the file of the lock."""
+    made: Any = saved.SavedCode
+    code = made(search.places.function)
+    code._cache_path = str(tmp_path)
+    ended, end = os.pipe()
+    with code._alone():
+        child = os.fork()
+        if not child:
+            os.close(end)
+            os.read(ended, 1)
+            os._exit(0)
+    try:
+        with (tmp_path / "kernels.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.write(end, b"x")
+        os.waitpid(child, 0)
+        os.close(end)
+        os.close(ended)
+
+
+def test_no_thread_sees_a_kernel_that_does_not_save_its_machine_code_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = Kernel(search.places.function)
+    seen = []
+    monkeypatch.setattr(saved, "save_code", lambda *_: seen.append(kernel._compiled))
+    assert kernel.compile() is not None
+    assert seen == [None]

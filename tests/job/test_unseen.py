@@ -36,6 +36,15 @@ def test_a_misspelt_attribute_is_reported_after_one_event_and_a_new_one_after_so
     assert told(other) == []
 
 
+def test_an_attribute_of_any_type_is_reported_after_some_events_or_at_the_end() -> None:
+    found = unseen("SEQ(A a, ANY x, x.error > 3) WITHIN 9", ts=[1], type=["A"], speed=[1])
+    sentence = "no event so far has `error`; the attributes are `speed`, `ts`, `type`"
+    assert told(found) == []
+    assert told(found, ended=True) == [sentence]
+    found.note(pa.table({"ts": [2] * ENOUGH, "type": [*"AB"] * (ENOUGH // 2)}))
+    assert told(found) == [sentence]
+
+
 def test_a_type_is_reported_if_one_with_a_close_name_has_come_often() -> None:
     few = unseen("SEQ(LoginOk a, Logout b) WITHIN 9", ts=[1], type=["LoginFail"])
     assert told(few) == []

@@ -97,8 +97,7 @@ class _Reach:
         """The rows for all the events."""
         forgotten, self._forgotten = events.forgotten - self._forgotten, events.forgotten
         if forgotten:
-            self._rows.drop(forgotten)
-            self._rows = Growing(np.maximum(self._rows.values - np.int32(forgotten), np.int32(0)))
+            self._rows.drop(forgotten, less=forgotten)
         done = len(self._rows)
         if done < len(events):
             self._rows.extend(self._since(events, done))
@@ -119,13 +118,22 @@ class Evaluation:
     """One evaluation of a query over the events held."""
 
     def __init__(
-        self, cache: EvaluationCache, window: Window, limit: int, since: int = 0, *, lasting: bool = True
+        self,
+        cache: EvaluationCache,
+        window: Window,
+        limit: int,
+        memory: int,
+        since: int = 0,
+        *,
+        lasting: bool = True,
     ) -> None:
         self.cache = cache
         self.events = cache.events
         self.window = window
         self.limit = limit
         """The maximum number of partial matches held at once."""
+        self.memory = memory
+        """The maximum number of bytes that the matches of a part may take."""
         self.since = since
         """The first row that a wanted match may end with: earlier ones were evaluated before."""
         self.numbering = self.made(Numbering, lambda: Numbering(cache.events, cache.key_classes))
@@ -165,7 +173,7 @@ class Evaluation:
             window = replace(window, size=window.size + longer)
         if not self.since and window == self.window:
             return self
-        return Evaluation(self.cache, window, self.limit, lasting=window == self.window)
+        return Evaluation(self.cache, window, self.limit, self.memory, lasting=window == self.window)
 
     def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return what is built once for all queries that need it, whatever their variables are called."""

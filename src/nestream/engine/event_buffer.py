@@ -93,7 +93,8 @@ class EventBuffer:
         self._held = self._no_columns()
         self.leaf_rows: list[npt.NDArray[Any]] = [np.empty(0, np.int32) for _ in self.leaves]
         """The rows of each leaf, in 32 bits; the papers' engine accepts any integers."""
-        self._grown()
+        self._pos, self._ts, self._kind = Growing(self.pos), Growing(self.ts), Growing(self.type)
+        self._rows_of = list(map(Growing, self.leaf_rows))
         self._fresh: set[int] = set()
         self._pieces: list[Piece] = []
         self._computed: dict[str, Vector] = {}
@@ -242,16 +243,11 @@ class EventBuffer:
         self._pos.extend(*(piece.pos for piece in pieces))
         self._ts.extend(*(piece.ts for piece in pieces))
         self._kind.extend(*(piece.type for piece in pieces))
+        self._read()
+
+    def _read(self) -> None:
+        """Read the arrays again, and forget what was computed from them, because the events have changed."""
         self.pos, self.ts, self.type = self._pos.values, self._ts.values, self._kind.values
-        self._changed()
-
-    def _grown(self) -> None:
-        """Let the arrays grow from what they hold now."""
-        self._pos, self._ts, self._kind = Growing(self.pos), Growing(self.ts), Growing(self.type)
-        self._rows_of = list(map(Growing, self.leaf_rows))
-
-    def _changed(self) -> None:
-        """Forget what was computed from the events, because they have changed."""
         self._computed, self._moments, self._low = {}, None, None
 
     def _join_payload(self, pieces: list[Piece]) -> None:
@@ -336,13 +332,15 @@ class EventBuffer:
         self._ties, self._looked = False, 0
         self._gather()
         self._held.drop(count)
-        self.ts, self.type = self.ts[count:].copy(), self.type[count:].copy()
-        pos = self.pos[count:] + self.base
-        self.base = int(pos[0]) if len(pos) else 0
-        self.pos = pos - self.base
-        self.leaf_rows = [rows[np.searchsorted(rows, count) :] - count for rows in self.leaf_rows]
-        self._grown()
-        self._changed()
+        self._ts.drop(count)
+        self._kind.drop(count)
+        first = int(self.pos[count]) if count < len(self) else 0
+        self._pos.drop(count, less=first)
+        self.base = self.base + first if count < len(self) else 0
+        for leaf, rows in enumerate(self._rows_of):
+            rows.drop(int(np.searchsorted(rows.values, count)), less=count)
+            self.leaf_rows[leaf] = rows.values
+        self._read()
 
     # -- reading -------------------------------------------------------------------------------------------
 

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+_ROOM = 4
+"""An array of more than this many times the length of its values is given up for a smaller one."""
+
 
 class Growing:
     """An array with room at its end; values that were read never change."""
@@ -40,6 +43,14 @@ class Growing:
         self._held[self._end : end] = more
         self._end = end
 
-    def drop(self, count: int) -> None:
-        """Forget the first values, or all if there are fewer."""
+    def drop(self, count: int, *, less: int = 0) -> None:
+        """Forget the first values, or all if there are fewer; the others become smaller, but not negative."""
         self._first = min(self._first + count, self._end)
+        if less:
+            own = self.values
+            self._held = np.empty(len(own) + len(own) // 2, own.dtype)
+            self._first, self._end = 0, len(own)
+            np.maximum(own - own.dtype.type(less), 0, out=self._held[: len(own)])
+        elif _ROOM * len(self) < len(self._held):
+            self._held = self.values.copy()
+            self._first, self._end = 0, len(self._held)

@@ -21,6 +21,9 @@ from nestream.engine.program import Scope
 from nestream.model.vector import Vector
 
 _FEW = 4096
+"""The maximum number of new events whose values are looked up one by one."""
+_ROUNDS = 2
+"""In how many such rounds in a row it pays to make the table for looking them up."""
 
 
 class Numbering:
@@ -112,7 +115,9 @@ class _Numbers:
         self._least: int | None = None
         """The value with the number 0; None if numbers are not distances."""
         self._known: dict[Any, int] | None = None
-        """Otherwise the number of each value, once events follow the first."""
+        """Otherwise the number of each value, once it pays to look them up."""
+        self._in_a_row = 0
+        """In how many rounds in a row few events were new."""
 
     def of(self, events: EventBuffer) -> tuple[list[Rows], int]:
         """The numbers for each attribute, row by row, and the greatest number plus one."""
@@ -162,8 +167,9 @@ class _Numbers:
 
     def _by_value(self, events: EventBuffer, done: int, most: int) -> bool:
         """Number new events by their values, unless there are too many of either."""
-        if len(events) - done > _FEW:  # Arrow encodes all of them faster than Python looks up the new ones
-            return False
+        self._in_a_row = self._in_a_row + 1 if len(events) - done <= _FEW else 0
+        if not self._in_a_row or (self._known is None and self._in_a_row < _ROUNDS):
+            return False  # Arrow encodes all of them faster than Python looks up the new ones
         if self._known is None:
             self._known = {}
             for name, column in zip(self.names, self._columns, strict=True):

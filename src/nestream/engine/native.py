@@ -68,7 +68,7 @@ class NativeExecution(Execution):
         """Each physical operator over the events as they are now."""
         program = self.program
         since = int(np.searchsorted(cache.events.pos, first)) if first > 0 else 0
-        evaluation = Evaluation(cache, program.extent, self.limit, since)
+        evaluation = Evaluation(cache, program.extent, self.limit, program.memory, since)
         self.evaluation = evaluation
         self._state = _state(cache.events)
         return [
@@ -83,7 +83,8 @@ class NativeExecution(Execution):
             return iter((matches,))
         evaluation, program = self.evaluation, self.program
         if evaluation is None or self._state != _state(evaluation.events):  # KEEP held them for a while
-            evaluation = self.evaluation = Evaluation(cache(), program.extent, self.limit)
+            evaluation = Evaluation(cache(), program.extent, self.limit, program.memory)
+            self.evaluation = evaluation
             self._state = _state(evaluation.events)
         return shown.completed(evaluation, [one.block for one in program.physical], matches)
 

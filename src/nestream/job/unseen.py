@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.model.diagnostics import Diagnostic
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.unseen import MOST_TYPES, similar_type
 
 ENOUGH = 10
@@ -67,7 +68,9 @@ class Unseen:
 
     def _missing(self, parsed: Any, ended: bool) -> dict[str, list[str]]:
         often = {name for name, number in self._types.items() if ended or number >= ENOUGH}
-        all_columns = (self.columns, self._types, self._time, self._type)
+        if ended or self._types.total() >= ENOUGH:
+            often.add(ANY_TYPE)
+        all_columns = (self.columns, {*self._types, ANY_TYPE}, self._time, self._type)
         found: dict[str, list[str]] = {}
         sure = parsed.unknown_attributes(self.columns, often, self._time, self._type)
         for name, problems in parsed.unknown_attributes(*all_columns).items():

@@ -31,6 +31,9 @@ _interpreted = 0
 _reported = False
 """Whether this process has reported that it compiles kernels."""
 
+_compiling = threading.RLock()
+"""Held while Numba prepares a kernel, so that no thread runs it before its machine code can be saved."""
+
 _interpreting = threading.local()
 """Whether this thread is running an interpreted kernel."""
 
@@ -73,24 +76,29 @@ class Kernel:
 
         Otherwise it is saved in the user's folder for such files, or nowhere.
         """
-        if self._compiled is None or self._is_saved > saved:
-            import numba
+        with _compiling:
+            if self._compiled is None or self._is_saved > saved:
+                self._compiled, self._is_saved = self._made(saved=saved), saved
+            return self._compiled
 
-            # A kernel may call others by name: the compiled one must see them compiled.
-            names = {
-                name: value.compile(saved=saved) if isinstance(value, Kernel) and value is not self else value
-                for name, value in self.function.__globals__.items()
-                if name in self.function.__code__.co_names
-            }
-            plain = FunctionType(self.function.__code__, {**names, "__name__": self.function.__module__})
-            plain.__module__, plain.__qualname__ = self.function.__module__, self.function.__qualname__
-            self._compiled = numba.njit(plain, nogil=True, boundscheck=False)
-            if saved:
-                from nestream.engine.kernels.saved import save_code
+    def _made(self, *, saved: bool) -> Any:
+        """The compiled function, which compiles itself for each set of types when it is called."""
+        import numba
 
-                save_code(self._compiled, plain)
-            self._is_saved = saved
-        return self._compiled
+        # A kernel may call others by name: the compiled one must see them compiled.
+        names = {
+            name: value.compile(saved=saved) if isinstance(value, Kernel) and value is not self else value
+            for name, value in self.function.__globals__.items()
+            if name in self.function.__code__.co_names
+        }
+        plain = FunctionType(self.function.__code__, {**names, "__name__": self.function.__module__})
+        plain.__module__, plain.__qualname__ = self.function.__module__, self.function.__qualname__
+        made = numba.njit(plain, nogil=True, boundscheck=False)
+        if saved:
+            from nestream.engine.kernels.saved import save_code
+
+            save_code(made, plain)
+        return made
 
 
 def _report() -> None:

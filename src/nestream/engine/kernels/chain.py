@@ -250,16 +250,18 @@ def count_through(
     end: Any,
     level: int,
     stop: int,
+    first_one: int,
     most: int,
     at: Any,
     until: Any,
 ) -> Any:
-    """Count the matches that partial ones extend to, without building them, and how many were visited.
+    """Count the matches that partial ones extend to, from number `first_one` on, without building them.
 
-    Gives up after `most`. The arguments are those of `extend_through`.
+    Gives up after `most`. Also returns the number of the partial match to continue with. The other arguments
+    are those of `extend_through`.
     """
     total = 0
-    for i in range(columns.shape[1]):
+    for i in range(first_one, columns.shape[1]):
         if total > most:
             return total, i
         step = level

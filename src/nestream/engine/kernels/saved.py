@@ -41,4 +41,7 @@ class SavedCode(FunctionCache):
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "kernels.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+            try:
+                yield
+            finally:  # closing does not unlock it for a process that was forked meanwhile
+                fcntl.flock(lock, fcntl.LOCK_UN)

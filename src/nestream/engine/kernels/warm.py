@@ -62,8 +62,11 @@ def _held(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
-    (of_known_types, (np.zeros(1, np.int8), np.zeros(1, np.int16))),
-    (of_known_types, (_ROWS, np.zeros(1, np.int16))),
+    *(
+        (of_known_types, (some, np.zeros(1, np.int16)))
+        for codes in (np.zeros(1, np.int8), _ROWS)
+        for some in (codes, _held(codes))
+    ),
     *((first_of_time, (some,)) for some in (_LONG, _held(_LONG))),
     *((window_starts, (some, 1, 0)) for some in (_LONG, _held(_LONG))),
     (sorted_by_key, (_ROWS, _ROWS, 1)),
@@ -80,7 +83,7 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (latest, (_ROWS, _BEGIN, _ROWS, _ROWS, _ROWS)),
     (extend_prefixes, (_ROWS, _BEGIN, _ROWS, _ROWS, _BEGIN, _ROWS, _ROWS, _ROWS, _ROWS)),
     (extend_through, (_GRID, _ROWS, _ROWS, _ROWS, _ROWS, 1, 0, _BEGIN, _BEGIN, _ROWS, _GRID)),
-    (count_through, (_GRID, _ROWS, _ROWS, _ROWS, _ROWS, 1, 0, 1, _BEGIN, _BEGIN)),
+    (count_through, (_GRID, _ROWS, _ROWS, _ROWS, _ROWS, 1, 0, 0, 1, _BEGIN, _BEGIN)),
     (extend, (_GRID, _ROWS, _ROWS, _ROWS + 1, 1)),
     (followers, (_BEGIN, _BEGIN, _ROWS, _ROWS)),
     (fill_in_order, (_ROWS, _ROWS, _ROWS, _ROWS, _ROWS, _ROWS, _ROWS, _BEGIN, _BEGIN, _GRID)),
@@ -92,9 +95,12 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (combine, (_ROWS, _GRID, _GRID + 1, _ROWS, _ROWS, 1)),
     (groups_of, (_GRID, _ROWS)),
     (by_group, (_GRID, _BEGIN, _ROWS, np.ones(1, bool), _ROWS, 0, 0)),
-    (prefix_sums, (_FLOATS,)),
+    *((prefix_sums, (some,)) for some in (_FLOATS, _held(_FLOATS))),
     (differences, (_LONG, _ROWS, _ROWS)),
-    (float_differences, (_FLOATS, _FLOATS, _FLOATS, _LONG, 0.0, _ROWS, _ROWS)),
+    *(
+        (float_differences, (some, _FLOATS, _FLOATS, _LONG, 0.0, _ROWS, _ROWS))
+        for some in (_FLOATS, _held(_FLOATS))
+    ),
     *((block_extremes, (some, True, 32)) for some in (_LONG, _FLOATS, _held(_LONG), _held(_FLOATS))),
     *(
         (extremes, (some, True, 5, best, best, best.reshape(1, 1), _LONG, _ROWS, _ROWS + 1))

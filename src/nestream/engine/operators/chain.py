@@ -27,12 +27,12 @@ import numpy as np
 from nestream.engine.block import Block, Group, Negation, Term, why_no_range
 from nestream.engine.evaluation import Bindings, Evaluation
 from nestream.engine.kernels import Rows
+from nestream.engine.operators.forward_pass import TooManyCompositesError, most_composites
 from nestream.engine.operators.gaps import Gap, gaps_of
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.operators.prepared_chain import PreparedChain
 from nestream.engine.operators.product import Product
-from nestream.engine.program import Equality
 from nestream.model.expression import variables
 from nestream.model.keep import Keep, Kept
 
@@ -42,14 +42,14 @@ _SELDOM = 4
 """Only the events for new matches are prepared if at most one in this many events is new."""
 _SOME = 4096
 """How many triggers are counted at a time, so that counting can be abandoned."""
-_DEAR = 64
-"""Composites are built only if there are at most this many per event."""
-_CHEAP = 1 << 20
-"""Or this many in all."""
 _KEPT = 2
 """Finding a composite and keeping it takes about this many times as long as finding a match of the chain."""
 _JOINED = 8
 """Joining a partial match leaf by leaf takes about this many times as long as finding it as a range."""
+_SPANS = 16
+"""In how many places of the events composites are sampled."""
+_SPAN = 64
+"""For how many rows in each place."""
 
 
 @dataclass(frozen=True)
@@ -90,28 +90,33 @@ class Composite:
         Without it, predicates filter what the chain builds, and an AND makes the whole block a join. `chain`
         prepares the steps without composites. A join starts at the rarest step, which has `rarest` events.
         """
-        share = math.prod(self._share(evaluation, equality) for equality in self.operator.block.equalities)
-        found: float = share * (self.estimate.expected(evaluation.inner, Asked(0, len(evaluation))) or 0.0)
-        most = max(_DEAR * len(evaluation), _CHEAP)
+        inner, most = evaluation.inner, most_composites(evaluation)
+        expected = self.estimate.expected(inner, Asked(0, len(inner))) or 0.0
+        if self.operator is self.estimate:
+            found, share = expected, 1.0
+        else:
+            found = self._sampled(inner)
+            share = found / max(expected, 1.0)
         if isinstance(self.estimate, Product):
-            found /= 2 ** len(self.operator.block.order)  # half of the pairs are in either order
             if _KEPT * found < _JOINED * rarest:
-                return True
+                return found < most
             return found < most and _KEPT * found < _JOINED * share * chain().all_expected(0)
         if _KEPT * found >= share * chain().all_expected(self.first):
             return False
-        return found < most or self.estimate.filtered(evaluation.inner) < most
+        return found < most or self.estimate.filtered(inner) < most
 
-    def _share(self, evaluation: Evaluation, equality: Equality) -> float:
-        """The share of the pairs of events, whatever their times, for which an equality holds."""
-        counts = []
-        for variable, attribute in (equality.left, equality.right):
-            numbers = evaluation.numbering.of((attribute,))
-            numbers = numbers[evaluation.leaf_rows(self.operator.block.leaves[variable])]
-            size = evaluation.numbering.size((attribute,))
-            counts.append(np.bincount(numbers[numbers >= 0], minlength=size).astype(float))
-        left, right = counts
-        return float(left @ right) / max(float(left.sum() * right.sum()), 1.0)
+    def _sampled(self, evaluation: Evaluation) -> float:
+        """Estimate the number of matches from those that end in some short ranges of rows."""
+        length = len(evaluation)
+        found = looked_at = 0
+        for first in range(0, length, max(_SPAN, length // _SPANS)):
+            end = min(first + _SPAN, length)
+            looked_at += end - first
+            for part in self.operator.run(evaluation, Asked(first, end)):
+                found += part.count
+            if found > evaluation.limit:
+                break
+        return found / max(looked_at, 1) * length
 
 
 class Chain:
@@ -302,7 +307,10 @@ class Chain:
         worth = [composite for composite in self.composites if composite.is_worth(evaluation, rarest, plain)]
         if not all(composite.is_optional for composite in self.composites if composite not in worth):
             return None
-        prepared = PreparedChain(self, evaluation, None, worth) if worth else plain()
+        try:
+            prepared = PreparedChain(self, evaluation, None, worth) if worth else plain()
+        except TooManyCompositesError:
+            return plain() if all(composite.is_optional for composite in worth) else None
         return None if self._is_filtered(prepared) else prepared
 
     def _is_filtered(self, prepared: PreparedChain) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from nestream.engine.evaluation import Evaluation, Stack
+from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend_prefixes, running_maximum
 from nestream.engine.kernels.stack import between_by_key, keys_between, sorted_by_key, taken
@@ -29,6 +29,21 @@ _NO_KEY = np.zeros(2, np.int32)
 _SAFE = 1 << 62
 """The difference of two numbers below this fits in 64 bits."""
 _MOST = (1 << 63) - 1
+_DEAR = 64
+"""Composites are built only if there are at most this many per event."""
+_CHEAP = 1 << 20
+"""Or this many in all."""
+_BYTES = 64
+"""About how many bytes it takes to build a composite and its place in a step."""
+
+
+class TooManyCompositesError(Exception):
+    """There are more composites than pay off, or than fit the budget of memory."""
+
+
+def most_composites(evaluation: Evaluation) -> int:
+    """How many composites may be built for one step."""
+    return min(max(_DEAR * len(evaluation), _CHEAP), evaluation.memory // _BYTES, np.iinfo(np.int32).max)
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,7 @@ class ForwardPass:
     def __init__(
         self, chain: Chain, evaluation: Evaluation, asked: Asked | None, composites: list[Composite]
     ) -> None:
+        """Raises `TooManyCompositesError` if a step would have more composites than may be built."""
         self.chain = chain
         self.evaluation = evaluation
         self.late = list(chain.late)
@@ -127,7 +143,13 @@ class ForwardPass:
         evaluation, names = self.evaluation.inner, composite.names
         if self._hopeless:
             return dict.fromkeys(names, _EMPTY), _NO_KEY
-        parts = list(composite.operator.run(evaluation, Asked(0, len(evaluation))))
+        parts: list[Bindings] = []
+        count, most = 0, most_composites(evaluation)
+        for part in composite.operator.run(evaluation, Asked(0, len(evaluation))):
+            parts.append(part)
+            count += part.count
+            if count > most:
+                raise TooManyCompositesError
         rows = {name: np.concatenate([part.rows[name] for part in parts] or [_EMPTY]) for name in names}
         order = np.argsort(_ends(rows), kind="stable").astype(np.int32)
         begin, key = np.array((0, len(order)), np.int32), composite.operator.block.key

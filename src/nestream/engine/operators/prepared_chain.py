@@ -32,6 +32,8 @@ _SAMPLE = 1024
 """How many triggers are sampled to estimate the number of matches."""
 _AT_FIRST = 16
 """How many matches per trigger the first piece has room for."""
+_COUNTED_AT_FIRST = 1 << 12
+"""How many matches are counted at first: few, because it is not known how much work counting is."""
 _NO_END = 1 << 62
 
 
@@ -53,6 +55,7 @@ class PreparedChain:
             own = variables(predicate)
             if not own or not any(own <= inside for inside in done):
                 self._due[min((self._level[name] for name in own), default=0)].append(predicate)
+        self._expected: dict[int, float] = {}
         self._late: list[list[Negation]] = [[] for _ in self.steps]
         for negation in made.late:
             level = min((self._level[name] for name in negation.needs(chain.block)), default=0)
@@ -92,7 +95,8 @@ class PreparedChain:
     def _by_row(self) -> tuple[Rows, Rows]:
         """The places of the last step in the order of their rows, and these rows."""
         begin = self.steps[-1].begin
-        places = in_row_order(self.ends, *map(np.int64, (begin[0], begin[-1], 0, len(self.evaluation))))
+        first = self.ends[begin[0] : begin[-1]].min(initial=len(self.evaluation))
+        places = in_row_order(self.ends, *map(np.int64, (begin[0], begin[-1], first, len(self.evaluation))))
         return places, taken(self.ends, places)
 
     def in_order(self, asked: Asked) -> Iterator[Bindings]:
@@ -145,10 +149,23 @@ class PreparedChain:
         """Count the extensions, and the partial matches that have some; gives up after `most`."""
         at, until = np.zeros((2, level + 1), np.int32)
         reach = self._reach(columns[-1])
-        total, looked_at = count_through(
-            columns, reach, self.start, self.lowest, self.end, level, stop, most, at, until
-        )
-        return int(total), int(looked_at)
+        total, looked_at, some = 0, 0, _COUNTED_AT_FIRST
+        while looked_at < columns.shape[1] and total <= most:
+            found, looked_at = count_through(
+                columns,
+                reach,
+                self.start,
+                self.lowest,
+                self.end,
+                level,
+                stop,
+                np.int64(looked_at),
+                min(some, most - total),
+                at,
+                until,
+            )
+            total, some = total + int(found), 8 * some
+        return total, int(looked_at)
 
     # -- one match an event --------------------------------------------------------------------------------
 
@@ -257,7 +274,9 @@ class PreparedChain:
 
     def all_expected(self, down_to: int) -> float:
         """Estimate how many partial matches of all triggers reach down to a step."""
-        return self.expected(self._all_triggers, down_to)
+        if down_to not in self._expected:
+            self._expected[down_to] = self.expected(self._all_triggers, down_to)
+        return self._expected[down_to]
 
     def each_expected(self, down_to: int) -> float:
         """Estimate how many partial matches of a trigger reach down to a step, on average."""

@@ -17,7 +17,7 @@ from nestream.engine.block import Block
 from nestream.engine.evaluation import Bindings, Evaluation, Stack
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.product import MOST, combine, ranges_before
-from nestream.engine.kernels.stack import key_of_place, sorted_by_key, taken
+from nestream.engine.kernels.stack import between_by_key, key_of_place, keys_between, sorted_by_key, taken
 from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
 from nestream.engine.pieces import Counts, pieces
@@ -86,13 +86,16 @@ class Product:
 
     def _all_ranges(self, evaluation: Evaluation) -> _Ranges:
         """The same for everything that an evaluation may ask for."""
-        stacks = [self._stack(evaluation, name) for name in self.block.leaves]
+        stacks = self._recent(evaluation) if evaluation.since else self._stacks(evaluation)
         rows = np.concatenate([stack.rows for stack in stacks])
         parts = np.repeat(np.arange(len(stacks), dtype=np.int32), [len(stack) for stack in stacks])
         number = np.concatenate([key_of_place(stack.begin, len(stack)) for stack in stacks])
         ends = np.cumsum([0, *map(len, stacks)], dtype=np.int32)
         begin = np.stack([stack.begin + first for stack, first in zip(stacks, ends[:-1], strict=True)])
-        order, _ = sorted_by_key(np.arange(len(rows), dtype=np.int32), rows, len(evaluation))
+        if evaluation.since:  # few of the events held
+            order = np.argsort(rows, kind="stable").astype(np.int32)
+        else:
+            order, _ = sorted_by_key(np.arange(len(rows), dtype=np.int32), rows, len(evaluation))
         events, parts = taken(rows, order), taken(parts, order)
         found, lows, highs, counts = ranges_before(
             events, parts, taken(number, order), rows, begin, evaluation.reach, np.int64(evaluation.since)
@@ -100,9 +103,25 @@ class Product:
         distinct = bool((events[1:] > events[:-1]).all())
         return _Ranges(rows, taken(events, found), taken(parts, found), lows, highs, counts, distinct)
 
-    def _stack(self, evaluation: Evaluation, name: str) -> Stack:
-        key = self.block.key[name] if self.block.key else None
-        return evaluation.stack(self.block.leaves[name], key)
+    def _stacks(self, evaluation: Evaluation) -> list[Stack]:
+        """The events of each part."""
+        key = self.block.key or {}
+        return [evaluation.stack(leaf, key.get(name)) for name, leaf in self.block.leaves.items()]
+
+    def _recent(self, evaluation: Evaluation) -> list[Stack]:
+        """The same for the matches of a round: those in its windows, with the keys of its new events."""
+        rows = [evaluation.leaf_rows(leaf) for leaf in self.block.leaves.values()]
+        since, end = np.int64(evaluation.since), np.int64(len(evaluation))
+        first = np.int64(evaluation.reach[since]) if since < end else end
+        key, numbering = self.block.key, evaluation.numbering
+        if not key:
+            recent = [some[np.searchsorted(some, first) :] for some in rows]
+            return [Stack(some, np.array((0, len(some)), np.int32)) for some in recent]
+        numbers = [numbering.of(key[name]) for name in self.block.leaves]
+        size = max(numbering.size(names) for names in key.values())
+        pairs = list(zip(rows, numbers, strict=True))
+        wanted = np.logical_or.reduce([keys_between(*pair, size, since, end) for pair in pairs])
+        return [Stack(*between_by_key(*pair, wanted, first, end)) for pair in pairs]
 
     def _filtered(self, evaluation: Evaluation, bindings: Bindings) -> Bindings:
         for x, y in self.block.apart:
