@@ -195,6 +195,27 @@ def test_a_folder_of_rules_tells_the_rule_of_each_match(tmp_path: Path) -> None:
     assert json.loads(log.read_text().splitlines()[-1])["matches"] == 2
 
 
+def test_each_time_that_a_file_of_a_folder_is_written_anew_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    path = tmp_path / "events" / "one.jsonl"
+    path.write_text(line(0, "Recycle", 0))
+    process = subprocess.Popen(
+        [str(PROGRAM), "stream", "SEQ(Recycle r) WITHIN 1 hour", "--local", "--from", str(path.parent)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
+    )
+    assert process.stdout is not None
+    for number in range(1, 4):
+        assert json.loads(process.stdout.readline())["r"]["id"] == number - 1
+        if number < 3:
+            path.write_text(line(number, "Recycle", number))
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=120)
+    assert said.count(f"warning: {path} was written anew or cut back; it is read from its beginning") == 2
+
+
 MISSPELT = "SEQ(Recycle r, Operating o, r.id = o.idd) WITHIN 1 hour"
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nestream.source import Source, SourceError, as_beginning, open_source
+from nestream.source import RewrittenWarning, Source, SourceError, as_beginning, open_source
 from nestream.source.files import DAY, Files
 from nestream.source.renamed import state_of
 from nestream.source.text_file import TextFile
@@ -113,7 +113,7 @@ def test_a_new_file_with_the_lines_of_the_old_one_is_read_anew_with_a_warning(tm
     await_times(source, [1])
     new.write_text(line(1) + line(2))
     os.replace(new, path)
-    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+    with pytest.warns(UserWarning, match="was written anew or cut back; it is read from its beginning"):
         await_times(source, [1, 2])
 
 
@@ -213,7 +213,7 @@ def test_a_file_that_is_emptied_and_written_anew_is_read_from_its_beginning(tmp_
     source = open_source(str(path))
     await_times(source, [1, 2, 3])
     path.write_text(line(4))
-    with pytest.warns(UserWarning, match="read on from its beginning"):
+    with pytest.warns(UserWarning, match="read from its beginning"):
         await_times(source, [4])
 
 
@@ -231,7 +231,7 @@ def test_a_forgiving_source_reads_a_file_that_was_replaced_since_its_position(
     path.write_text(line(8))
     later = open_source(str(place), forgiving=True)
     append(path, line(9))
-    with pytest.warns(UserWarning, match="replaced"):
+    with pytest.warns(UserWarning, match="written anew"):
         assert read_from(later, position) == [8, 9]
 
 
@@ -341,7 +341,7 @@ def test_a_file_of_a_folder_that_is_written_anew_is_read_from_its_beginning(
     await_times(source, [1, 2, 3])
     assert read_on(source) == []
     write_times(tmp_path / name, times)
-    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+    with pytest.warns(UserWarning, match="was written anew or cut back; it is read from its beginning"):
         await_times(source, times)
     later = open_source(str(tmp_path))
     later.seek(source.position())
@@ -367,7 +367,7 @@ def test_a_new_file_under_an_old_name_is_read_whenever_it_is_written(
     if restarted:
         source = open_source(str(tmp_path))
         source.seek(position)
-    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+    with pytest.warns(UserWarning, match="was written anew or cut back; it is read from its beginning"):
         await_times(source, [7, 8])
     os.utime(tmp_path / name)
     assert read_on(source) == []
@@ -395,7 +395,7 @@ def test_a_wide_file_that_is_written_anew_is_known_by_what_was_before_the_positi
     await_times(source, [1, 2])
     assert read_on(source) == []
     path.write_text(f"{header}\n" + "".join(f"{number},A{',y' * 90}\n" for number in (7, 8, 9)))
-    with pytest.warns(UserWarning, match="was replaced"):
+    with pytest.warns(UserWarning, match="was written anew"):
         await_times(source, [7, 8, 9])
 
 
@@ -491,7 +491,7 @@ def test_a_csv_file_that_is_written_anew_has_its_own_header_and_line_numbers(
         os.replace(new, path)
     else:
         path.write_text(text.rpartition("\n")[0] + "\n")
-    told = pytest.warns(UserWarning, match="read on from its beginning")
+    told = pytest.warns(UserWarning, match="read from its beginning")
     with told if how == "emptied" else nullcontext():
         batch = source.read(1.0)
     assert batch is not None

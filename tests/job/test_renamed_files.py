@@ -106,7 +106,7 @@ def test_a_file_comes_back_under_another_name_after_a_new_one_took_its_name(
     assert new_times(source) == [1]
     (place / "a.jsonl").rename(away)
     append(place / "a.jsonl", line(2))
-    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+    with pytest.warns(UserWarning, match="was written anew or cut back; it is read from its beginning"):
         assert new_times(source) == [2]
     source = going_on(source, place)
     append(away, line(3))
@@ -221,7 +221,7 @@ def test_a_position_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
     assert new_times(later) == []
 
 
-@pytest.mark.filterwarnings("ignore:.*was replaced")
+@pytest.mark.filterwarnings("ignore:.*was written anew")
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_is_renamed_and_whenever_the_source_stops_each_event_is_read_once(
     tmp_path: Path, seed: int

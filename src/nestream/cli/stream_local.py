@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,7 +36,7 @@ from nestream.model.formats import SUFFIXES
 from nestream.model.lengths import LengthError, length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
 from nestream.sink.place import is_folder
-from nestream.source import names_no_files, open_source
+from nestream.source import RewrittenWarning, names_no_files, open_source
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,9 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
 
 
 def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
+    warnings.simplefilter(
+        "always", RewrittenWarning
+    )  # each time counts, and Python would show the first only
     status = StatusLine()
     told = _Told(wanted, status, names=not isinstance(query, Query))
     lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness

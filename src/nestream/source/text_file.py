@@ -26,6 +26,10 @@ _MARKED = 1024
 _IN_MEMORY = 1 << 26
 
 
+class RewrittenWarning(UserWarning):
+    """A file that was read is not only continued; each time counts, also of the same file."""
+
+
 class Another(Enum):
     """Another file under the name of a followed one."""
 
@@ -334,7 +338,8 @@ class TextFile:
         if not warns:
             pass
         elif offset:
-            warnings.warn(f"{self.path} was cut back; it is read on where it was cut", stacklevel=2)
+            told = f"{self.path} was cut back; it is read on where it was cut"
+            warnings.warn(told, RewrittenWarning, stacklevel=2)
         else:
             warn_of_new_file(self.path)
         self.offset, self.line, self._mark = offset, line, None
@@ -350,7 +355,12 @@ class TextFile:
 
 def warn_of_new_file(path: str) -> None:
     """Warn that a file is another one than before."""
-    warnings.warn(f"{path} was replaced; it is read on from its beginning", stacklevel=2)
+    warnings.warn(
+        f"{path} was written anew or cut back; it is read from its beginning, so lines may come again, and "
+        "old ones not yet read are lost",
+        RewrittenWarning,
+        stacklevel=2,
+    )
 
 
 def check_inode(path: str, wanted: int, found: os.stat_result) -> None:
