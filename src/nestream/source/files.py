@@ -128,7 +128,7 @@ class Files:
             except SourceError as problem:
                 if self._alone:
                     raise
-                found = self._unreadable(path, part, problem)
+                found = self._unreadable(path, known, part, problem)
             except OSError as error:
                 raise cannot_read(path, error) from error
             if found is not None:
@@ -138,12 +138,18 @@ class Files:
                 part.close()
         return None
 
-    def _unreadable(self, path: str, part: Part, problem: SourceError) -> Batch | None:
-        """A file that cannot be read, as a dead letter; None if it is gone or may be incomplete."""
+    def _unreadable(self, path: str, known: Known, part: Part, problem: SourceError) -> Batch | None:
+        """A file that cannot be read, as a dead letter; None if it is gone or may be incomplete.
+
+        With `once` nobody looks again. The first lines of a file that grows do not change any more.
+        """
         found = state_of(path)
-        if found is None or (not self._whole and clock.time() - found.changed / 1e9 < UNFINISHED):
+        if found is None:
+            return None
+        if part.is_fixed and not self._once and clock.time() - found.changed / 1e9 < UNFINISHED:
             return None
         part.give_up()
+        known.seen = self._changed[path].seen
         return Batch(pa.table({}), [DeadLetter(path, 0, without_path(problem, path), "")])
 
     def _look(self) -> None:
@@ -247,7 +253,7 @@ class Files:
         return self._format or SUFFIXES[suffix_of(path)]
 
     def position(self) -> Position:
-        """The position in each file; of one that does not grow also its state, to see if it changes."""
+        """The position in each file, and the state of one that had nothing more, to see if it changes."""
         return {
             "files": {
                 path: _place_of(known.part, known)
@@ -277,8 +283,12 @@ class Files:
     def _known_at(self, path: str, place: Position) -> Known:
         part = self._part(path)
         part.seek(place)
-        size, changed = place.get("seen", (-1, -1))
-        return Known(part, (size, changed) if "seen" in place else None, place.get("inode", 0))
+        seen: tuple[int, int] | None = None
+        if "seen" in place:
+            seen = (place["seen"][0], place["seen"][1])
+        if self._whole and not (part.is_fixed or place.get("done")):
+            seen = None  # a last line without a line end counts now
+        return Known(part, seen, place.get("inode", 0))
 
     def commit(self, position: Position) -> None:
         """Nothing to do: files stay as they are."""
@@ -292,7 +302,7 @@ class Files:
 
 def _place_of(part: Part, known: Known) -> Position:
     place = {**part.position(), "inode": known.inode} if known.inode else part.position()
-    return {**place, "seen": list(known.seen)} if part.is_fixed and known.seen is not None else place
+    return place if known.seen is None else {**place, "seen": list(known.seen)}
 
 
 def as_beginning(position: Position) -> Position:
