@@ -17,7 +17,7 @@ from nestream.source.input import cannot_read
 from nestream.source.listing import is_pattern, matching_files
 from nestream.source.parts import Columns, JsonPart, Part, part_of
 from nestream.source.protocol import Batch, Position
-from nestream.source.renamed import Away, Known, State, follow_names, state_of
+from nestream.source.renamed import Away, Known, State, follow_names, newest, state_of
 from nestream.source.text_file import warn_of_new_file
 
 POLL = 0.005
@@ -197,12 +197,16 @@ class Files:
         part = self._part(path)
         part.seek(known.part.position())
         part.inode = state.inode
+        if not is_untouched and not part.is_begun:
+            return None  # of nothing, any file has all
+        if not is_untouched and path != before and known.seen is not None and known.seen[0] == state.size:
+            return None  # a rename keeps the time of the last change
         if not (is_untouched and part.is_fixed):
             try:
                 if not part.continues():
                     return None
-            except (OSError, SourceError):
-                return None
+            except (FileNotFoundError, PermissionError, SourceError):
+                return None  # if it is there, reading it says why it cannot be read
             finally:
                 part.close()
         return Known(part, known.seen, state.inode)
@@ -215,7 +219,7 @@ class Files:
             del self._gone[path]
             if (part := self._known.pop(path).part) is not None:
                 part.close()
-        self._away = [gone for gone in self._away if now - gone.since < self._keeps]
+        self._away = newest([gone for gone in self._away if now - gone.since < self._keeps])
 
     def _part(self, path: str) -> Part:
         return part_of(
