@@ -116,7 +116,7 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
         begin, moments, limit = partial(start, query), {*query.attributes_read}, query.plan.limit
         unseen = Unseen(lambda: query, wanted.time, wanted.type)
     else:
-        rules = running = LiveRules(open_rules(name, noted=kept is not None), query, start, fits)
+        rules = running = LiveRules(query.rules, query, start, fits)
         begin, moments, limit = partial(rules.start), query.attributes, None
         unseen = Unseen(lambda: running.parsed, wanted.time, wanted.type)
     unseen.columns |= declared
