@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from nestream.cli.stream_status import (
     summary,
 )
 from nestream.cli.terminal import is_terminal, note
-from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, Unseen, open_rules
+from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, Unseen
 from nestream.model.formats import SUFFIXES
 from nestream.model.lengths import LengthError, length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
@@ -103,13 +103,13 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
 
     kept = wanted.kept()
     place = (wanted.source, wanted.time, wanted.type, wanted.input_format)
-    declared: Mapping[str, pa.DataType] = {}
+    declared: dict[str, pa.DataType] = {}
     if not wanted.goes_on:
-        first = query if isinstance(query, Query) else query(open_rules(name).read(None).texts)
-        declared = refuse_unknown(first, *place)
+        first = query if isinstance(query, Query) else query.first
+        refuse_unknown(first, *place, known=declared)
 
     def fits(parsed: Queries, names: Collection[str]) -> None:
-        unseen.columns |= refuse_unknown(parsed, *place, known=unseen.columns, names=names)
+        refuse_unknown(parsed, *place, known=unseen.columns, names=names)
 
     rules: LiveRules | None = None
     if isinstance(query, Query):
