@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -113,7 +113,8 @@ class RuleTopic:
         if not self._rules:
             raise RulesError(f"there is no rule in {self.where}\n  hint: nestream rules {self.where} add ...")
         least = 0 if known is None else known.version  # compaction may have removed the last removal
-        return self._found(max(self._version, least))
+        found = self._found(max(self._version, least))
+        return found if known is None or self._id else replace(found, topic=known.topic)
 
     def _found(self, version: int) -> RuleSet:
         return RuleSet(version, dict(sorted(self._rules.items())), self._id or None)
