@@ -264,7 +264,7 @@ class RuleTopic:
         asked = ConfigResource(ResourceType.TOPIC, self._topic)
         try:
             found = admin.describe_configs([asked])[asked].result(PATIENCE)
-        except self._kafka.KafkaException:
+        except (self._kafka.KafkaException, TimeoutError):
             return {}
         return {name: found[name].value for name in _KEPT_FOR_EVER if name in found}
 
@@ -286,7 +286,10 @@ class RuleTopic:
         """Whether earlier versions may be gone, because the topic is compacted or was truncated."""
         policy = self._configured().get("cleanup.policy", "")
         place = self._kafka.TopicPartition(self._topic, 0)
-        low, _ = self._consumer.get_watermark_offsets(place, timeout=PATIENCE)
+        try:
+            low, _ = self._consumer.get_watermark_offsets(place, timeout=PATIENCE)
+        except self._kafka.KafkaException as error:
+            raise RulesError(f"cannot read the rules in {self.where}: {reason(error)}") from None
         return "compact" in policy or low > 0
 
     def history(self) -> list[Version]:
@@ -297,6 +300,8 @@ class RuleTopic:
             self.read(None)
         except ValueError as error:
             raise RulesError(str(error)) from None
+        except self._kafka.KafkaException as error:
+            raise RulesError(f"cannot read the rules in {self.where}: {reason(error)}") from None
         except RulesError:
             if self._consumer is None or not self._at_end:
                 raise
@@ -334,8 +339,15 @@ class RuleTopic:
         check(new.texts, wanted)
         self._send(what, wanted)
         self._at_end = False
-        self._wait_for_end(clock.monotonic() + PATIENCE)
-        return self.read(None)
+        try:
+            self._wait_for_end(clock.monotonic() + PATIENCE)
+            return self.read(None)
+        except (ValueError, RulesError, self._kafka.KafkaException) as error:
+            why = str(error).splitlines()[0] if isinstance(error, ValueError | RulesError) else reason(error)
+            raise RulesError(
+                f"the change was sent to {self.where}, but it is not known whether it is there: {why}\n"
+                f"  hint: see `nestream rules {self.where} list`"
+            ) from None
 
     def _make_topic(self) -> None:
         """Create the topic, keeping all versions, if it does not exist."""
@@ -350,6 +362,10 @@ class RuleTopic:
                 self._failed = self._tried = None  # it is opened at once
         except ValueError as error:
             raise RulesError(str(error)) from None
+        except TimeoutError:
+            raise RulesError(
+                f"cannot create the topic {self._topic}: the brokers do not answer in time"
+            ) from None
         except self._kafka.KafkaException as error:
             raise RulesError(f"cannot create the topic {self._topic}: {reason(error)}") from None
 

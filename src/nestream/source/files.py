@@ -41,7 +41,7 @@ class Files:
     replaced or cut back since is no error. A file of a folder that is renamed is continued under its new
     name. Its position is kept for `keeps` seconds after the file is gone, across restarts too: if it comes
     back, under any name, it is continued. What is held grows with the files that exist or are gone for less,
-    by less than a kilobyte each.
+    by less than a kilobyte each; of those that were replaced, the last of each name count.
     """
 
     repeatable = True
