@@ -385,11 +385,16 @@ class Queries(Matching):
         came: Collection[str] | None,
         time: str = "ts",
         type: str = "type",
+        names: Collection[str] | None = None,
     ) -> dict[str, list[Diagnostic]]:
-        """The attributes that the events lack, given all their columns, by the name of the query."""
+        """The attributes that the events lack, given all their columns, by the name of the query.
+
+        With `names`, only those queries are looked at.
+        """
         found = {
             name: member.unknown_attributes(columns, came, time, type, self._made)
             for name, member in self.members.items()
+            if names is None or name in names
         }
         return {name: problems for name, own in found.items() for problems in own.values()}
 

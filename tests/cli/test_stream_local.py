@@ -8,14 +8,20 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import fastavro
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from nestream import Query, QueryError, queries
+from nestream.cli import stream_columns
+from nestream.source import declared_columns
 from tests.cli.commands import PROGRAM, call, environment, on_terminal, without_colours
 
 QUERY = "SEQ(Recycle r, !(Washing w, w.id = r.id), Operating o, r.id = o.id) WITHIN 1 hour"
@@ -195,6 +201,27 @@ def test_a_folder_of_rules_tells_the_rule_of_each_match(tmp_path: Path) -> None:
     assert json.loads(log.read_text().splitlines()[-1])["matches"] == 2
 
 
+def test_each_time_that_a_file_of_a_folder_is_written_anew_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    path = tmp_path / "events" / "one.jsonl"
+    path.write_text(line(0, "Recycle", 0))
+    process = subprocess.Popen(
+        [str(PROGRAM), "stream", "SEQ(Recycle r) WITHIN 1 hour", "--local", "--from", str(path.parent)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
+    )
+    assert process.stdout is not None
+    for number in range(1, 4):
+        assert json.loads(process.stdout.readline())["r"]["id"] == number - 1
+        if number < 3:
+            path.write_text(line(number, "Recycle", number))
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=120)
+    assert said.count(f"warning: {path} was written anew or cut back; it is read from its beginning") == 2
+
+
 MISSPELT = "SEQ(Recycle r, Operating o, r.id = o.idd) WITHIN 1 hour"
 
 
@@ -297,6 +324,44 @@ def test_what_no_event_has_had_is_in_the_progress_until_it_comes_also_after_a_re
     call(*arguments)
     assert unseen() == {}
     assert "warning" not in call(*arguments).stderr
+
+
+def test_a_refused_rule_opens_each_file_once_and_is_looked_at_only_for_new_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(9):
+        as_csv(tmp_path / f"{number}.csv")
+    opened: list[dict[str, pa.DataType] | None] = []
+    looked: list[str] = []
+    unknown = Query.unknown_attributes
+
+    def declared(*place: Any) -> Iterator[dict[str, pa.DataType] | None]:
+        for columns in declared_columns(*place):
+            opened.append(columns)
+            yield columns
+
+    def counted(query: Query, *columns: Any) -> Any:
+        looked.append(query.text)
+        return unknown(query, *columns)
+
+    monkeypatch.setattr(stream_columns, "declared_columns", declared)
+    monkeypatch.setattr(Query, "unknown_attributes", counted)
+    rules = queries({"fine": QUERY, "misspelt": MISSPELT})
+    known: dict[str, pa.DataType] = {}
+
+    def check(name: str) -> None:
+        opened.clear()
+        looked.clear()
+        stream_columns.refuse_unknown(rules, str(tmp_path), "ts", "type", None, known=known, names=[name])
+
+    with pytest.raises(QueryError, match="have no attribute `idd`"):
+        check("misspelt")
+    assert (len(opened), looked) == (9, [MISSPELT])
+    check("fine")
+    assert (len(opened), looked) == (0, [QUERY])
+    with pytest.raises(QueryError):
+        check("misspelt")
+    assert (len(opened), looked) == (9, [MISSPELT])
 
 
 def test_a_changed_rule_that_reads_no_declared_column_is_refused_and_the_others_go_on(tmp_path: Path) -> None:

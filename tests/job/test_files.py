@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nestream.source import Source, SourceError, as_beginning, open_source
+from nestream.source import RewrittenWarning, Source, SourceError, as_beginning, open_source
 from nestream.source.files import DAY, Files
 from nestream.source.renamed import state_of
 from nestream.source.text_file import TextFile
@@ -113,7 +113,7 @@ def test_a_new_file_with_the_lines_of_the_old_one_is_read_anew_with_a_warning(tm
     await_times(source, [1])
     new.write_text(line(1) + line(2))
     os.replace(new, path)
-    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+    with pytest.warns(UserWarning, match="was written anew or cut back; it is read from its beginning"):
         await_times(source, [1, 2])
 
 
@@ -213,7 +213,7 @@ def test_a_file_that_is_emptied_and_written_anew_is_read_from_its_beginning(tmp_
     source = open_source(str(path))
     await_times(source, [1, 2, 3])
     path.write_text(line(4))
-    with pytest.warns(UserWarning, match="read on from its beginning"):
+    with pytest.warns(UserWarning, match="read from its beginning"):
         await_times(source, [4])
 
 
@@ -231,7 +231,7 @@ def test_a_forgiving_source_reads_a_file_that_was_replaced_since_its_position(
     path.write_text(line(8))
     later = open_source(str(place), forgiving=True)
     append(path, line(9))
-    with pytest.warns(UserWarning, match="replaced"):
+    with pytest.warns(UserWarning, match="written anew"):
         assert read_from(later, position) == [8, 9]
 
 
@@ -341,7 +341,7 @@ def test_a_file_of_a_folder_that_is_written_anew_is_read_from_its_beginning(
     await_times(source, [1, 2, 3])
     assert read_on(source) == []
     write_times(tmp_path / name, times)
-    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+    with pytest.warns(UserWarning, match="was written anew or cut back; it is read from its beginning"):
         await_times(source, times)
     later = open_source(str(tmp_path))
     later.seek(source.position())
@@ -367,7 +367,7 @@ def test_a_new_file_under_an_old_name_is_read_whenever_it_is_written(
     if restarted:
         source = open_source(str(tmp_path))
         source.seek(position)
-    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+    with pytest.warns(UserWarning, match="was written anew or cut back; it is read from its beginning"):
         await_times(source, [7, 8])
     os.utime(tmp_path / name)
     assert read_on(source) == []
@@ -395,7 +395,7 @@ def test_a_wide_file_that_is_written_anew_is_known_by_what_was_before_the_positi
     await_times(source, [1, 2])
     assert read_on(source) == []
     path.write_text(f"{header}\n" + "".join(f"{number},A{',y' * 90}\n" for number in (7, 8, 9)))
-    with pytest.warns(UserWarning, match="was replaced"):
+    with pytest.warns(UserWarning, match="was written anew"):
         await_times(source, [7, 8, 9])
 
 
@@ -491,7 +491,7 @@ def test_a_csv_file_that_is_written_anew_has_its_own_header_and_line_numbers(
         os.replace(new, path)
     else:
         path.write_text(text.rpartition("\n")[0] + "\n")
-    told = pytest.warns(UserWarning, match="read on from its beginning")
+    told = pytest.warns(UserWarning, match="read from its beginning")
     with told if how == "emptied" else nullcontext():
         batch = source.read(1.0)
     assert batch is not None
@@ -630,3 +630,95 @@ def test_a_place_that_cannot_be_read_is_refused_with_what_to_do(tmp_path: Path) 
         open_source(str(tmp_path / "events.log"))
     with pytest.raises(SourceError, match="tcp://HOST:PORT"):
         open_source("udp://somewhere")
+
+
+def letters_of(source: Source) -> list[tuple[int, str]]:
+    """The lines and the reasons of the dead letters that are there, and nothing else."""
+    found: list[tuple[int, str]] = []
+    while (batch := source.read(0.2)) is not None:
+        assert batch.events.num_rows == 0
+        found += [(letter.line, letter.reason) for letter in batch.dead]
+    return found
+
+
+ARRAY = '[{"ts": 1, "type": "A"},\n{"ts": 2, "type": "A"}]\n'
+
+
+@pytest.mark.parametrize(
+    "text", [ARRAY, "[INFO] started\n" + line(1), line(1).encode("utf-16").decode("latin-1")]
+)
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("name", ["part.jsonl", "part.jsonl.gz"])
+def test_a_file_whose_first_line_is_refused_is_a_dead_letter_and_is_read_once_it_is_repaired(
+    tmp_path: Path, text: str, once: bool, name: str
+) -> None:
+    path, number = tmp_path / name, 0
+
+    def write(text: str) -> None:
+        data = text.encode("latin-1")
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+    write(text)
+    if name.endswith(".gz") and not once:
+        os.utime(path, (0, 0))  # a new one may be incomplete
+    source = open_source(str(tmp_path), once=once)
+    [(number, reason)] = letters_of(source)
+    assert (number, reason.startswith("the file is ")) == (0, True)
+    source = goes_on(source, tmp_path, once)
+    assert letters_of(source) == []
+    write(line(1) + line(2))
+    await_times(goes_on(source, tmp_path, once), [1, 2])
+
+
+def goes_on(source: Source, place: Path, once: bool) -> Source:
+    """The source after a restart."""
+    position, source = json.loads(json.dumps(source.position())), open_source(str(place), once=once)
+    source.seek(position)
+    return source
+
+
+def test_a_refused_file_that_grows_is_a_dead_letter_again_and_loses_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "part.jsonl"
+    path.write_text(ARRAY)
+    source = open_source(str(tmp_path))
+    assert len(letters_of(source)) == 1
+    append(path, line(3))
+    assert len(letters_of(source)) == 1
+    path.write_text(path.read_text().replace("[{", "{").replace("},", "}").replace("}]", "}"))
+    await_times(source, [1, 2, 3])
+
+
+def test_a_new_file_that_is_damaged_is_a_dead_letter_if_it_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "part.parquet").write_bytes(b"PAR1 and no more")
+    assert len(letters_of(open_source(str(tmp_path), once=True))) == 1
+    assert letters_of(open_source(str(tmp_path))) == []
+
+
+def test_a_last_line_that_was_left_counts_if_a_later_run_is_the_last(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text(line(1) + line(2).rstrip())
+    source = open_source(str(tmp_path), once=True)
+    await_times(source, [1])
+    assert read_all(source) == ([], [])
+    last = open_source(str(tmp_path), once=True, whole=True)
+    last.seek(json.loads(json.dumps(source.position())))
+    assert read_all(last) == ([2], [])
+
+
+def test_the_dead_letters_of_a_refused_csv_file_have_its_line_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text('\na,type\n1,A\n\n"2\n",A\n3,A\n')
+    source = open_source(str(tmp_path))
+    assert [number for number, _ in letters_of(source)] == [3, 5, 7]
+    append(path, "\n4,A\n")
+    assert [number for number, _ in letters_of(source)] == [9]
+
+
+def test_a_file_that_is_written_anew_is_reported_each_time(tmp_path: Path) -> None:
+    path = tmp_path / "part.jsonl"
+    path.write_text(line(1))
+    source = open_source(str(tmp_path))
+    await_times(source, [1])
+    for time in (7, 8):
+        path.write_text(line(time) * 2)
+        with pytest.warns(RewrittenWarning, match="lines may come again, and old ones not yet read are lost"):
+            await_times(source, [time, time])

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from nestream.source import Source, files, open_source
+from nestream.source import Source, files, open_source, renamed
 from nestream.source.renamed import State, state_of
+from nestream.source.text_file import TextFile
 from tests.job.test_files import append, line, write_times
 
 NAMES = ["part.jsonl", "part.csv", "part.parquet", "part.jsonl.gz"]
@@ -106,7 +107,7 @@ def test_a_file_comes_back_under_another_name_after_a_new_one_took_its_name(
     assert new_times(source) == [1]
     (place / "a.jsonl").rename(away)
     append(place / "a.jsonl", line(2))
-    with pytest.warns(UserWarning, match="was replaced; it is read on from its beginning"):
+    with pytest.warns(UserWarning, match="was written anew or cut back; it is read from its beginning"):
         assert new_times(source) == [2]
     source = going_on(source, place)
     append(away, line(3))
@@ -221,7 +222,7 @@ def test_a_position_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
     assert new_times(later) == []
 
 
-@pytest.mark.filterwarnings("ignore:.*was replaced")
+@pytest.mark.filterwarnings("ignore:.*was written anew")
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_is_renamed_and_whenever_the_source_stops_each_event_is_read_once(
     tmp_path: Path, seed: int
@@ -262,3 +263,81 @@ def test_whatever_is_renamed_and_whenever_the_source_stops_each_event_is_read_on
         path.rename(place / f"back-{path.name}")
     found += new_times(source)
     assert sorted(found) == list(range(number))
+
+
+def test_a_file_that_is_written_anew_through_an_empty_file_of_the_folder_is_continued(
+    tmp_path: Path, going_on: Callable[[Source, Path], Source]
+) -> None:
+    path, new = tmp_path / "a.jsonl", tmp_path / "a.new.jsonl"
+    append(path, line(1))
+    new.touch()
+    source = open_source(str(tmp_path))
+    assert new_times(source) == [1]
+    new.write_text(line(1) + line(2))
+    new.rename(path)
+    assert read_and_warned(going_on(source, tmp_path)) == ([2], [])
+
+
+def test_files_whose_inodes_have_changed_places_with_an_empty_one_are_continued(tmp_path: Path) -> None:
+    (tmp_path / "0.jsonl").touch()
+    append(tmp_path / "a.jsonl", line(1))
+    source = open_source(str(tmp_path))
+    assert new_times(source) == [1]
+    position = json.loads(json.dumps(source.position()))
+    empty, full = (position["files"][str(tmp_path / name)] for name in ("0.jsonl", "a.jsonl"))
+    empty["inode"], full["inode"] = full["inode"], empty["inode"]
+    later = open_source(str(tmp_path))
+    later.seek(position)
+    assert new_times(later) == []
+
+
+@pytest.mark.parametrize("name", ["part.jsonl", "part.csv"])
+def test_an_error_that_passes_while_a_file_is_recognised_reads_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write_times(tmp_path / name, [1, 2])
+    source = open_source(str(tmp_path))
+    assert new_times(source) == [1, 2]
+    (tmp_path / name).rename(tmp_path / f"z-{name}")
+    append(tmp_path / f"z-{name}", "3,A\n" if name == "part.csv" else line(3))
+
+    def fails(text: TextFile) -> bool:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TextFile, "continues", fails)
+        assert read_and_warned(source) == ([], [])
+    assert read_and_warned(source) == ([3], [])
+
+
+def test_a_new_file_with_the_inode_and_the_bytes_of_a_removed_one_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, going_on: Callable[[Source, Path], Source]
+) -> None:
+    def with_one_inode(path: str) -> State | None:
+        found = state_of(path)
+        return found and found._replace(inode=0 if "other" in path else 7)
+
+    monkeypatch.setattr(files, "state_of", with_one_inode)
+    monkeypatch.setattr("nestream.source.text_file.check_inode", lambda *_: None)
+    append(tmp_path / "other.jsonl", line(0))
+    append(tmp_path / "a.jsonl", line(1))
+    os.utime(tmp_path / "a.jsonl", (1, 1))
+    source = open_source(str(tmp_path))
+    assert new_times(source) == [0, 1]
+    (tmp_path / "a.jsonl").unlink()
+    append(tmp_path / "b.jsonl", line(1))
+    assert new_times(going_on(source, tmp_path)) == [1]
+
+
+@pytest.mark.filterwarnings("ignore:.*was written anew")
+def test_a_file_that_is_replaced_again_and_again_does_not_fill_the_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(renamed, "MOST_AWAY", 3)
+    path, new = tmp_path / "a.jsonl", tmp_path / ".a.new"
+    source = open_source(str(tmp_path))
+    for number in range(8):
+        new.write_text(line(number))
+        new.rename(path)
+        assert new_times(source) == [number]
+    assert len(source.position()["away"]) == 3

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 import nestream.source.kafka
 from nestream.console import Job
 from nestream.console.rules import JobRules
 from nestream.job import LiveRules, RulesError, RuleSet, State, rule_topic
 from nestream.job.rule_topic import RuleTopic
+from nestream.model.kafka import TopicIds
 from nestream.model.schema import EventError
 from nestream.runtime.spark.stream_kafka import TOPICS_FILE, Topics
 from nestream.runtime.spark.stream_place import Place
@@ -191,7 +196,7 @@ def test_a_topic_of_events_that_is_recreated_or_deleted_while_it_is_read_is_noti
     topic = broker.topic()
     source = waiting(broker, topic, once)
     broker.delete(topic)
-    with pytest.raises(SourceError, match=f"there is no topic {topic} at {broker.address}"):
+    with pytest.raises(SourceError, match=f"topic {topic} was deleted while it was read, and a checkpoint"):
         read_on(source)
     source.close()
     broker.topic(name=topic)
@@ -210,7 +215,7 @@ def test_a_job_whose_topic_is_deleted_fails_and_keeps_its_checkpoint(broker: Bro
     running.wait_for_events(2)
     broker.delete(topic)
     wait(lambda: bool(running.failed), 60)
-    assert f"there is no topic {topic} at" in str(running.failed[0])
+    assert f"topic {topic} was deleted while it was read" in str(running.failed[0])
     assert running.job.progress.state is State.FAILED
     broker.topic(name=topic)
     with pytest.raises(SourceError, match=RECREATED):
@@ -228,3 +233,37 @@ def test_spark_refuses_a_topic_that_was_recreated(broker: Broker, tmp_path: Path
     place.remove(TOPICS_FILE)  # a checkpoint of an earlier version has none
     topics.check_same(place)
     topics.check_same(place)
+
+
+def test_ids_stay_known_where_brokers_do_not_tell_them_any_more(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, place = broker.topic(), Place(str(tmp_path / "checkpoint"))
+    sent(broker, topic, 2)
+    source = open_source(broker.url(topic))
+    position = source.position()
+    source.close()
+    Topics.at(broker.url(topic), "ts", "type").check_same(place)
+    kept = place.read(TOPICS_FILE)
+    with monkeypatch.context() as patched:
+        patched.setattr(TopicIds, "now", lambda self, *_: dict.fromkeys(self._place.topics, ""))
+        source = open_source(broker.url(topic))
+        source.seek(position)
+        assert source.position()["ids"] == position["ids"]
+        source.close()
+        Topics.at(broker.url(topic), "ts", "type").check_same(place)
+        assert place.read(TOPICS_FILE) == kept
+    broker.recreate(topic)
+    with pytest.raises(EventError, match=RECREATED):
+        Topics.at(broker.url(topic), "ts", "type").check_same(place)
+
+
+def test_brokers_that_refuse_to_tell_ids_are_quoted(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: Future[Any] = Future()
+    refused.set_exception(KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)))
+    topic = broker.topic()
+    monkeypatch.setattr(AdminClient, "describe_topics", lambda self, topics: {topic: refused})
+    with pytest.raises(
+        SourceError, match=r"cannot ask the Kafka brokers at .*: .*Topic authorization failed"
+    ):
+        open_source(broker.url(topic))

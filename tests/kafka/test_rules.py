@@ -8,6 +8,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 import nestream
 from nestream.job import Checkpoint, Job, LiveRules, Progress, RulesError, rule_topic
@@ -218,3 +219,58 @@ def test_the_command_runs_the_rules_of_a_topic_and_refuses_what_is_wrong_in_it(
     assert second.exit_code == 0
     assert "rules version 5: bad refused" in second.stderr
     assert found(tmp_path) == [("pair", 1, "7"), ("quick", 4, "7")]
+
+
+def test_a_change_that_was_sent_and_not_confirmed_says_so(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = broker.url(compacted(broker))
+    assert call("rules", address, "add", "pair", PAIR).exit_code == 0
+    now, send = TopicIds.now, RuleTopic._send
+    problems = [ValueError("no Kafka broker answers"), KafkaException(KafkaError(KafkaError._TRANSPORT))]
+    for number, problem in enumerate(problems):
+
+        def fails(self: TopicIds, *_: float, problem: Exception = problem) -> dict[str, str]:
+            raise problem
+
+        def sent(self: RuleTopic, *what: Any, fails: Any = fails) -> None:
+            send(self, *what)
+            monkeypatch.setattr(TopicIds, "now", fails)
+
+        monkeypatch.setattr(RuleTopic, "_send", sent)
+        said = call("rules", address, "add", f"quick{number}", QUICK)
+        monkeypatch.setattr(TopicIds, "now", now)
+        assert said.exit_code == 1
+        assert f"the change was sent to {address}, but it is not known whether it is there: " in said.stderr
+        assert f"see `nestream rules {address} list`" in said.stderr
+    assert sorted(versions(address)) == ["pair", "quick0", "quick1"]
+
+
+def test_the_topic_of_the_rules_is_opened_once_also_at_a_first_start(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic, opened = compacted(broker), []
+    put(broker, topic, pair=PAIR)
+    write(tmp_path / "in.jsonl", (1, "A", 7), (2, "B", 7))
+    client = RuleTopic._client
+
+    def counted(self: RuleTopic) -> Any:
+        opened.append(self)
+        return client(self)
+
+    monkeypatch.setattr(RuleTopic, "_client", counted)
+    command = ["stream", broker.url(topic), "--local", "--once"]
+    done = call(*command, "--from", tmp_path / "in.jsonl", "--to", tmp_path / "out.jsonl")
+    assert (done.exit_code, len(opened)) == (0, 1), done.stderr
+    assert found(tmp_path) == [("pair", 1, "7")]
+
+
+def test_the_id_of_a_topic_that_brokers_do_not_tell_any_more_stays_known(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = compacted(broker)
+    put(broker, topic, pair=PAIR)
+    known = RuleTopic(broker.url(topic)).read(None)
+    monkeypatch.setattr(TopicIds, "now", lambda self, *_: dict.fromkeys(self._place.topics, ""))
+    assert known.topic
+    assert RuleTopic(broker.url(topic)).read(known).topic == known.topic

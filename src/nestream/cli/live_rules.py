@@ -10,17 +10,22 @@ from typing import Any
 from nestream import Queries, Query
 from nestream.cli.arguments import Dialect, values_of
 from nestream.cli.types import with_types
-from nestream.job import Change, Progress
+from nestream.job import Change, Progress, RuleSource
 from nestream.queries import parsed_queries
 
 
 class Binder:
     """Makes a query set from the texts of rules; texts that were parsed before are not parsed again.
 
-    A value of `--set` may belong to a later rule.
+    The rules are opened once, because a topic takes time. A value of `--set` may belong to a later rule.
     """
 
-    def __init__(self, dialect: Dialect | None, given: list[str] | None, types: str | None) -> None:
+    def __init__(
+        self, rules: RuleSource, dialect: Dialect | None, given: list[str] | None, types: str | None
+    ) -> None:
+        self.rules = rules
+        self.first: Query | Queries | None = None
+        """The rules of a first start."""
         self._dialect, self._given = None if dialect is None else dialect.value, values_of(given)
         self._types = types
         self._known: dict[tuple[str, str], Query] = {}

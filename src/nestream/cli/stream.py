@@ -138,7 +138,8 @@ def stream(
             strategy=strategy,
             job=described,
         )
-        stream_here(_chosen(query, dialect, set, types, wanted.goes_on), query, wanted)
+        noted = wanted.kept() is not None
+        stream_here(_chosen(query, dialect, set, types, wanted.goes_on, noted=noted), query, wanted)
         return
     if watermark == "0":  # it needs no unit
         watermark = "0 seconds"
@@ -149,7 +150,6 @@ def stream(
     source, sink = _folder(source, "--from"), _folder(sink, "--to")
     stream_on_spark(
         _chosen(query, dialect, set, types, goes_on(checkpoint, sink)),
-        query,
         source,
         sink,
         checkpoint=checkpoint,
@@ -179,23 +179,32 @@ def stream(
 
 
 def _chosen(
-    query: str, dialect: Dialect | None, given: list[str] | None, types: str | None, is_begun: bool
+    query: str,
+    dialect: Dialect | None,
+    given: list[str] | None,
+    types: str | None,
+    is_begun: bool,
+    *,
+    noted: bool = True,
 ) -> Query | Binder:
     """The query, ready for a stream, or the binder of rules.
 
-    At the first start, wrong rules are an error; a stream that continues refuses them and runs.
+    At the first start, wrong rules are an error; a stream that continues refuses them and runs. With `noted`,
+    the rules that it begins with are recorded.
     """
     if not is_rules(query):
         parsed = with_types(query_text(query).parse(dialect, given), types)
         _check(parsed)
         return parsed
-    binder = Binder(dialect, given, types)
+    binder = Binder(open_rules(query, noted=noted), dialect, given, types)
     if not is_begun:
-        _check(
-            binder(open_rules(query).read(None).texts)
+        first = (
+            binder(binder.rules.read(None).texts)
             if is_topic(query)
             else with_types(queries_of(query, dialect, given), types)
         )
+        _check(first)
+        binder.first = first
     return binder
 
 

@@ -20,29 +20,43 @@ def refuse_unknown(
     type: str,
     format: str | None,
     *,
-    known: Mapping[str, pa.DataType] | None = None,
+    known: dict[str, pa.DataType],
     names: Collection[str] | None = None,
-) -> Mapping[str, pa.DataType]:
+) -> None:
     """Raise for attributes that no file of a source declares; if a file declares no columns, any may come.
 
-    Returns the columns of the files that were looked at. `known` are more columns, of events that came
-    before. Of a set, only the rules with these names are checked.
+    `known` are the columns that are known before; those of the files that are looked at join them. Of a set,
+    only the rules with these names are checked.
     """
-    found = dict(known or {})
-    problems: Mapping[str, Any] = {}
+    of_rules = {} if names is None else {"names": names}
+
+    def unknown() -> Mapping[str, Any]:
+        found: Mapping[str, Any] = parsed.unknown_attributes(known, None, time, type, **of_rules)
+        return found
+
+    problems = unknown() if known else {}
+    if known and not problems:  # usually, so that no file is opened while a stream waits
+        return
+    declares = False
     for columns in declared_columns(place, time, type, format):
         if columns is None:
-            return found
-        found |= columns
-        problems = parsed.unknown_attributes(found, None, time, type)
-        problems = {name: own for name, own in problems.items() if names is None or name in names}
-        if not problems:  # usually after one file
-            return found
-    if not problems:
-        return found
+            return
+        declares = True
+        if new := {name: kind for name, kind in columns.items() if _adds(kind, known.get(name))}:
+            known |= new
+            problems = unknown()
+            if not problems:  # usually after one file
+                return
+    if not declares or not problems:
+        return
     if isinstance(parsed, Query):
         raise QueryError(problems["query"], parsed.text)
     raise QuerySetError({name: QueryError(own, parsed[name].text) for name, own in problems.items()})
+
+
+def _adds(kind: pa.DataType, known: pa.DataType | None) -> bool:
+    """Whether a column is new, or may have new fields."""
+    return known is None or (pa.types.is_nested(kind) and kind != known)
 
 
 class UnseenNotes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Collection, Mapping
+import warnings
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,12 +31,12 @@ from nestream.cli.stream_status import (
     summary,
 )
 from nestream.cli.terminal import is_terminal, note
-from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, Unseen, open_rules
+from nestream.job import Change, Checkpoint, Job, LiveRules, Progress, State, Unseen
 from nestream.model.formats import SUFFIXES
 from nestream.model.lengths import LengthError, length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
 from nestream.sink.place import is_folder
-from nestream.source import names_no_files, open_source
+from nestream.source import RewrittenWarning, names_no_files, open_source
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,9 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
 
 
 def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
+    warnings.simplefilter(
+        "always", RewrittenWarning
+    )  # each time counts, and Python would show the first only
     status = StatusLine()
     told = _Told(wanted, status, names=not isinstance(query, Query))
     lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness
@@ -99,20 +103,20 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
 
     kept = wanted.kept()
     place = (wanted.source, wanted.time, wanted.type, wanted.input_format)
-    declared: Mapping[str, pa.DataType] = {}
+    declared: dict[str, pa.DataType] = {}
     if not wanted.goes_on:
-        first = query if isinstance(query, Query) else query(open_rules(name).read(None).texts)
-        declared = refuse_unknown(first, *place)
+        first = query if isinstance(query, Query) else query.first
+        refuse_unknown(first, *place, known=declared)
 
     def fits(parsed: Queries, names: Collection[str]) -> None:
-        unseen.columns |= refuse_unknown(parsed, *place, known=unseen.columns, names=names)
+        refuse_unknown(parsed, *place, known=unseen.columns, names=names)
 
     rules: LiveRules | None = None
     if isinstance(query, Query):
         begin, moments, limit = partial(start, query), {*query.attributes_read}, query.plan.limit
         unseen = Unseen(lambda: query, wanted.time, wanted.type)
     else:
-        rules = running = LiveRules(open_rules(name, noted=kept is not None), query, start, fits)
+        rules = running = LiveRules(query.rules, query, start, fits)
         begin, moments, limit = partial(rules.start), query.attributes, None
         unseen = Unseen(lambda: running.parsed, wanted.time, wanted.type)
     unseen.columns |= declared

@@ -17,7 +17,7 @@ from nestream.cli.stream_job import StreamJob
 from nestream.cli.stream_metrics import served
 from nestream.cli.stream_status import events_left_out, interruption, live, note_pending, summary
 from nestream.cli.terminal import is_terminal, messages, note
-from nestream.job import Change, LiveRules, open_rules
+from nestream.job import Change, LiveRules
 from nestream.queries import stream_rules
 from nestream.query import spark_session
 from nestream.sink.place import is_topic
@@ -38,7 +38,6 @@ def _kept(sink: str) -> str:
 
 def stream_on_spark(
     query: Query | Binder,
-    name: str,
     source: str,
     sink: str,
     *,
@@ -51,10 +50,7 @@ def stream_on_spark(
     jars: dict[str, str],
     **options: Any,
 ) -> None:
-    """Start the stream and watch it until it ends or is stopped.
-
-    The binder binds rules; `name` is the name of the query, or the place of the rules.
-    """
+    """Start the stream and watch it until it ends or is stopped. The binder binds rules."""
     if not is_topic(source) and not Path(source).is_dir():
         raise typer.BadParameter(f"there is no folder {source!r}.", param_hint="--from")
     if late is not None and Path(late).exists() and not Path(late).is_dir():
@@ -72,7 +68,7 @@ def stream_on_spark(
                 if isinstance(query, Query):
                     running = query.stream_files(spark, source, sink, checkpoint=kept, late=late, **options)
                 else:
-                    rules = LiveRules(open_rules(name, noted=True), query, lambda parsed: parsed)
+                    rules = LiveRules(query.rules, query, lambda parsed: parsed)
                     running = stream_rules(rules, spark, source, sink, checkpoint=kept, late=late, **options)
             if log is not None:
                 log.counts_on = True

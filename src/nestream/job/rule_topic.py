@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -113,7 +113,8 @@ class RuleTopic:
         if not self._rules:
             raise RulesError(f"there is no rule in {self.where}\n  hint: nestream rules {self.where} add ...")
         least = 0 if known is None else known.version  # compaction may have removed the last removal
-        return self._found(max(self._version, least))
+        found = self._found(max(self._version, least))
+        return found if known is None or self._id else replace(found, topic=known.topic)
 
     def _found(self, version: int) -> RuleSet:
         return RuleSet(version, dict(sorted(self._rules.items())), self._id or None)
@@ -263,7 +264,7 @@ class RuleTopic:
         asked = ConfigResource(ResourceType.TOPIC, self._topic)
         try:
             found = admin.describe_configs([asked])[asked].result(PATIENCE)
-        except self._kafka.KafkaException:
+        except (self._kafka.KafkaException, TimeoutError):
             return {}
         return {name: found[name].value for name in _KEPT_FOR_EVER if name in found}
 
@@ -285,7 +286,10 @@ class RuleTopic:
         """Whether earlier versions may be gone, because the topic is compacted or was truncated."""
         policy = self._configured().get("cleanup.policy", "")
         place = self._kafka.TopicPartition(self._topic, 0)
-        low, _ = self._consumer.get_watermark_offsets(place, timeout=PATIENCE)
+        try:
+            low, _ = self._consumer.get_watermark_offsets(place, timeout=PATIENCE)
+        except self._kafka.KafkaException as error:
+            raise RulesError(f"cannot read the rules in {self.where}: {reason(error)}") from None
         return "compact" in policy or low > 0
 
     def history(self) -> list[Version]:
@@ -296,6 +300,8 @@ class RuleTopic:
             self.read(None)
         except ValueError as error:
             raise RulesError(str(error)) from None
+        except self._kafka.KafkaException as error:
+            raise RulesError(f"cannot read the rules in {self.where}: {reason(error)}") from None
         except RulesError:
             if self._consumer is None or not self._at_end:
                 raise
@@ -333,8 +339,15 @@ class RuleTopic:
         check(new.texts, wanted)
         self._send(what, wanted)
         self._at_end = False
-        self._wait_for_end(clock.monotonic() + PATIENCE)
-        return self.read(None)
+        try:
+            self._wait_for_end(clock.monotonic() + PATIENCE)
+            return self.read(None)
+        except (ValueError, RulesError, self._kafka.KafkaException) as error:
+            why = str(error).splitlines()[0] if isinstance(error, ValueError | RulesError) else reason(error)
+            raise RulesError(
+                f"the change was sent to {self.where}, but it is not known whether it is there: {why}\n"
+                f"  hint: see `nestream rules {self.where} list`"
+            ) from None
 
     def _make_topic(self) -> None:
         """Create the topic, keeping all versions, if it does not exist."""
@@ -349,6 +362,10 @@ class RuleTopic:
                 self._failed = self._tried = None  # it is opened at once
         except ValueError as error:
             raise RulesError(str(error)) from None
+        except TimeoutError:
+            raise RulesError(
+                f"cannot create the topic {self._topic}: the brokers do not answer in time"
+            ) from None
         except self._kafka.KafkaException as error:
             raise RulesError(f"cannot create the topic {self._topic}: {reason(error)}") from None
 

@@ -181,6 +181,8 @@ class TopicIds:
         self._place = place
         self._admin = AdminClient(place.settings(), logger=client_log())
         self._asked: dict[str, Future[Any]] = {}
+        self._problem: str | None = None
+        """Why the brokers did not answer the last question, if they said so."""
 
     def now(self, patience: float = PATIENCE) -> dict[str, str]:
         """The ids as they are now; raises a ValueError if the brokers do not answer."""
@@ -188,13 +190,16 @@ class TopicIds:
         wait(self._asked.values(), patience)
         found = self.answer()
         if found is None:
-            raise ValueError(f"no Kafka broker answers at {self._place.brokers} in time")
+            where = self._place.brokers
+            if self._problem is not None:
+                raise ValueError(f"cannot ask the Kafka brokers at {where} for topics: {self._problem}")
+            raise ValueError(f"no Kafka broker answers at {where} in time")
         return found
 
     def ask(self) -> None:
         """Ask without waiting."""
         topics = kafka_client().TopicCollection(list(self._place.topics))
-        self._asked = self._admin.describe_topics(topics)
+        self._asked, self._problem = self._admin.describe_topics(topics), None
 
     def answer(self) -> dict[str, str] | None:
         """The answer to the last question, once; None if there is none yet, or the brokers failed."""
@@ -211,6 +216,7 @@ class TopicIds:
             elif error.args[0].code() == kinds._UNSUPPORTED_FEATURE:
                 found[topic] = ""
             elif error.args[0].code() != kinds.UNKNOWN_TOPIC_OR_PART:
+                self._problem = reason(error)
                 return None
         return found
 
@@ -220,14 +226,15 @@ def is_another(before: str | None, now: str | None) -> bool:
     return bool(before and now and before != now)
 
 
-def check_same_topics(before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Raise a ValueError if a topic is not the one that a checkpoint reads."""
+def check_same_topics(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """The ids that are known of topics; raises a ValueError if one is not the one that a checkpoint reads."""
     for topic, known in before.items():
         if is_another(known, now.get(topic)):
             raise ValueError(
                 f"topic {topic} was recreated, so it is not the one that the checkpoint reads. "
                 "Start over without the checkpoint"
             )
+    return {topic: now.get(topic) or before.get(topic, "") for topic in {**before, **now}}
 
 
 def check_topics(place: KafkaPlace, known: Collection[str]) -> None:

@@ -77,6 +77,10 @@ class _Topic:
                 admin.create_topics([wanted])[self._topic].result(PATIENCE)
         except ValueError as error:
             raise SinkError(str(error)) from None
+        except TimeoutError:
+            raise SinkError(
+                f"cannot create the topic {self._topic}: the brokers do not answer in time"
+            ) from None
         except self._kafka.KafkaException as error:
             if error.args[0].code() != self._kafka.KafkaError.TOPIC_ALREADY_EXISTS:
                 raise self._cannot(error.args[0]) from None

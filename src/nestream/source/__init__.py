@@ -9,6 +9,7 @@ from nestream.source.listing import names_no_files
 from nestream.source.place import open_source
 from nestream.source.protocol import Batch, Position, Source
 from nestream.source.reader import EventReader, read_events, read_table
+from nestream.source.text_file import RewrittenWarning
 from nestream.source.whole_file import refused_rows
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "EventFiles",
     "EventReader",
     "Position",
+    "RewrittenWarning",
     "Source",
     "SourceError",
     "as_beginning",

@@ -17,7 +17,7 @@ from nestream.source.input import cannot_read
 from nestream.source.listing import is_pattern, matching_files
 from nestream.source.parts import Columns, JsonPart, Part, part_of
 from nestream.source.protocol import Batch, Position
-from nestream.source.renamed import Away, Known, State, follow_names, state_of
+from nestream.source.renamed import Away, Known, State, follow_names, newest, state_of
 from nestream.source.text_file import warn_of_new_file
 
 POLL = 0.005
@@ -41,7 +41,7 @@ class Files:
     replaced or cut back since is no error. A file of a folder that is renamed is continued under its new
     name. Its position is kept for `keeps` seconds after the file is gone, across restarts too: if it comes
     back, under any name, it is continued. What is held grows with the files that exist or are gone for less,
-    by less than a kilobyte each.
+    by less than a kilobyte each; of those that were replaced, the last of each name count.
     """
 
     repeatable = True
@@ -128,7 +128,7 @@ class Files:
             except SourceError as problem:
                 if self._alone:
                     raise
-                found = self._unreadable(path, part, problem)
+                found = self._unreadable(path, known, part, problem)
             except OSError as error:
                 raise cannot_read(path, error) from error
             if found is not None:
@@ -138,12 +138,18 @@ class Files:
                 part.close()
         return None
 
-    def _unreadable(self, path: str, part: Part, problem: SourceError) -> Batch | None:
-        """A file that cannot be read, as a dead letter; None if it is gone or may be incomplete."""
+    def _unreadable(self, path: str, known: Known, part: Part, problem: SourceError) -> Batch | None:
+        """A file that cannot be read, as a dead letter; None if it is gone or may be incomplete.
+
+        With `once` nobody looks again. The first lines of a file that grows do not change any more.
+        """
         found = state_of(path)
-        if found is None or (not self._whole and clock.time() - found.changed / 1e9 < UNFINISHED):
+        if found is None:
+            return None
+        if part.is_fixed and not self._once and clock.time() - found.changed / 1e9 < UNFINISHED:
             return None
         part.give_up()
+        known.seen = self._changed[path].seen
         return Batch(pa.table({}), [DeadLetter(path, 0, without_path(problem, path), "")])
 
     def _look(self) -> None:
@@ -191,12 +197,16 @@ class Files:
         part = self._part(path)
         part.seek(known.part.position())
         part.inode = state.inode
+        if not is_untouched and not part.is_begun:
+            return None  # of nothing, any file has all
+        if not is_untouched and path != before and known.seen is not None and known.seen[0] == state.size:
+            return None  # a rename keeps the time of the last change
         if not (is_untouched and part.is_fixed):
             try:
                 if not part.continues():
                     return None
-            except (OSError, SourceError):
-                return None
+            except (FileNotFoundError, PermissionError, SourceError):
+                return None  # if it is there, reading it says why it cannot be read
             finally:
                 part.close()
         return Known(part, known.seen, state.inode)
@@ -209,7 +219,7 @@ class Files:
             del self._gone[path]
             if (part := self._known.pop(path).part) is not None:
                 part.close()
-        self._away = [gone for gone in self._away if now - gone.since < self._keeps]
+        self._away = newest([gone for gone in self._away if now - gone.since < self._keeps])
 
     def _part(self, path: str) -> Part:
         return part_of(
@@ -247,7 +257,7 @@ class Files:
         return self._format or SUFFIXES[suffix_of(path)]
 
     def position(self) -> Position:
-        """The position in each file; of one that does not grow also its state, to see if it changes."""
+        """The position in each file, and the state of one that had nothing more, to see if it changes."""
         return {
             "files": {
                 path: _place_of(known.part, known)
@@ -277,8 +287,12 @@ class Files:
     def _known_at(self, path: str, place: Position) -> Known:
         part = self._part(path)
         part.seek(place)
-        size, changed = place.get("seen", (-1, -1))
-        return Known(part, (size, changed) if "seen" in place else None, place.get("inode", 0))
+        seen: tuple[int, int] | None = None
+        if "seen" in place:
+            seen = (place["seen"][0], place["seen"][1])
+        if self._whole and not (part.is_fixed or place.get("done")):
+            seen = None  # a last line without a line end counts now
+        return Known(part, seen, place.get("inode", 0))
 
     def commit(self, position: Position) -> None:
         """Nothing to do: files stay as they are."""
@@ -292,7 +306,7 @@ class Files:
 
 def _place_of(part: Part, known: Known) -> Position:
     place = {**part.position(), "inode": known.inode} if known.inode else part.position()
-    return {**place, "seen": list(known.seen)} if part.is_fixed and known.seen is not None else place
+    return place if known.seen is None else {**place, "seen": list(known.seen)}
 
 
 def as_beginning(position: Position) -> Position:

@@ -120,7 +120,7 @@ class JsonEvents:
         """
         begins = first == 1 and not inside
         if begins and lines:
-            lines = [_beginning(where, lines[0]), *lines[1:]]
+            lines = [beginning(where, lines[0]), *lines[1:]]
         texts = [line.strip() for line in lines]
         places = [place for place, text in enumerate(texts) if text]
         if not begins and not added:
@@ -361,7 +361,7 @@ def _numbers(values: list[Any]) -> Holds:
     return Holds.NUMBERS
 
 
-def _beginning(where: str, line: bytes) -> bytes:
+def beginning(where: str, line: bytes) -> bytes:
     """The first line without a byte order mark; a file that is not JSON lines is refused at once."""
     if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise SourceError(f"{where} is UTF-16 text. Convert it: iconv -f UTF-16 -t UTF-8 FILE")

@@ -135,7 +135,7 @@ class KafkaSource:
                 f"{self.where} is not in the cluster of the checkpoint. "
                 "Name the same brokers, or start over without the checkpoint"
             )
-        self._check_same(position.get("ids", {}), self._ids)  # earlier versions saved none
+        self._ids = self._same(position.get("ids", {}), self._ids)  # earlier versions saved none
         if "group" not in self._place.options and position["group"] != self._group:
             self._group = position["group"]
             self._consumer.close()
@@ -143,10 +143,10 @@ class KafkaSource:
         self._events.seek(position["json"])
         self._begin(position["offsets"])
 
-    def _check_same(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-        """Raise if a topic is another one than before."""
+    def _same(self, before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+        """The ids of the topics; raises if one is another one than before."""
         try:
-            check_same_topics(before, now)
+            return check_same_topics(before, now)
         except ValueError as error:
             raise SourceError(str(error)) from None
 
@@ -255,7 +255,7 @@ class KafkaSource:
         if clock.monotonic() > self._looked + REFRESH:
             self._look_at_topics()
         if (ids := self._asking.answer()) is not None:
-            self._check_same(self._ids, ids)
+            self._ids = self._same(self._ids, ids)
         first = self._consumer.poll(wait)
         if first is not None:
             self._take([first, *self._consumer.consume(MOST, timeout=0)])
@@ -362,11 +362,11 @@ class KafkaSource:
             return
         self._asking.ask()
         before, self._missing = self._missing, {*self._place.topics}.difference(known)
-        if before & self._missing:  # a broker that has just started may not know all topics at once
-            try:
-                check_topics(self._place, known)
-            except ValueError as error:
-                raise SourceError(str(error)) from None
+        for topic in before & self._missing:  # a broker that has just started may not know all topics at once
+            raise SourceError(
+                f"topic {topic} was deleted while it was read, and a checkpoint belongs to the deleted one. "
+                "If it is created again, start over without the checkpoint"
+            )
         if not self._once:
             self._add_partitions(known)
 

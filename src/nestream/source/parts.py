@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterator
+from io import BytesIO
 from typing import Protocol
 
 import pyarrow as pa
 
 from nestream.model.formats import Format
 from nestream.source.csv_file import CsvFile
+from nestream.source.csv_records import records
 from nestream.source.dead_letter import DeadLetter, HeldLetters
 from nestream.source.errors import SourceError, without_path
 from nestream.source.input import Fragment, Input
-from nestream.source.json_events import JsonEvents
+from nestream.source.json_events import JsonEvents, beginning
 from nestream.source.protocol import Batch, Position
 from nestream.source.reader import READERS
 from nestream.source.saved_types import saved_types, types_of
@@ -106,7 +108,7 @@ class JsonPart:
 
     def __init__(self, path: str, columns: Columns, alone: bool, forgiving: bool) -> None:
         self._columns = columns
-        self._text = TextFile(path, follows=alone, forgiving=forgiving)
+        self._text = TextFile(path, follows=alone, forgiving=forgiving, check=_check_beginning)
 
     def skip(self, offset: int) -> None:
         self._text.skip(offset)
@@ -153,6 +155,11 @@ class JsonPart:
         self._text.close()
 
 
+def _check_beginning(path: str, data: bytes) -> None:
+    """Refuse a file whose first line is not one of JSON lines."""
+    beginning(path, data.partition(b"\n")[0])
+
+
 class CsvPart:
     """A CSV file; its first line names the columns."""
 
@@ -172,19 +179,17 @@ class CsvPart:
             self._header = b""
         if not self._header:
             self._header, data = with_header(data)
-        before = first - 1 if first > 1 else 0
+            first += self._header.count(b"\n")
         try:
-            return self._batch(data, before - self._header.count(b"\n") if before else 0)
+            return self._batch(data, first - 1 - self._header.count(b"\n"))
         except SourceError as problem:
             if self._alone:
                 raise
-            rows = [line for line in data.splitlines() if line.strip()]
-            path, why = self._text.path, without_path(problem, self._text.path)
-            dead = [
-                DeadLetter(path, first + at, why, raw.decode(errors="backslashreplace"))
-                for at, raw in enumerate(rows)
-            ]
-            return Batch(pa.table({}), dead)
+            why = without_path(problem, self._text.path)
+            letters = HeldLetters(self._text.path, first - 1)
+            for record in records(BytesIO(data)):
+                letters.add(record.line, "file", why, record.raw)
+            return Batch(pa.table({}), letters.letters)
 
     def _batch(self, data: bytes, before: int) -> Batch:
         columns = self._columns

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from nestream.source.input import cannot_read
 from nestream.source.parts import Part
+
+MOST_AWAY = 100
+"""For how many replaced files of one name the position is kept."""
 
 
 class State(NamedTuple):
@@ -61,7 +64,7 @@ class Names(NamedTuple):
 
 Moved = Callable[[str, State, str, Known], Known | None]
 """What is known of a file under another name, if a file has what was read of it: takes the file's name and
-state, the name before, and what was known there."""
+state, the name before, and what was known there. An OSError leaves it open."""
 
 
 def follow_names(
@@ -86,12 +89,24 @@ def follow_names(
     for gone in away:
         loose[gone.known.inode].append((gone.path, gone.known))
     taken: set[int] = set()
+    unsure: set[str] = set()
+
+    def is_same(path: str, before: str, one: Known) -> bool:
+        try:
+            same = moved(path, present[path], before, one)
+        except OSError:  # it may pass: the file is left out until the next look
+            unsure.add(path)
+            return False
+        if same is not None:
+            found[path] = same
+            unsure.discard(path)
+        return same is not None
+
     for path, state in present.items():
         if path in stays or state.inode not in loose:
             continue
         for before, one in loose[state.inode]:
-            if id(one) not in taken and (same := moved(path, state, before, one)) is not None:
-                found[path] = same
+            if id(one) not in taken and is_same(path, before, one):
                 taken.add(id(one))
                 break
     away = [gone for gone in away if id(gone.known) not in taken]
@@ -99,15 +114,27 @@ def follow_names(
     for path, one in known.items():
         if path in stays or id(one) in taken:
             continue
-        if path not in present:
+        if path in present and path not in found and path not in unsure and is_same(path, path, one):
+            continue
+        if path not in present or path in unsure:
             found[path] = one
-        elif path not in found and (same := moved(path, present[path], path, one)) is not None:
-            found[path] = same
         elif one.part is not None and one.part.is_begun:
             away.append(Away(path, now, one))
             if path not in found:
                 replaced.append(path)
+    present = {path: state for path, state in present.items() if path not in unsure}
     return Names(present, found, away, replaced)
+
+
+def newest(away: list[Away]) -> list[Away]:
+    """The files of each name that were replaced last; whether the others still exist is unknown."""
+    number: Counter[str] = Counter()
+    kept = []
+    for gone in reversed(away):
+        number[gone.path] += 1
+        if number[gone.path] <= MOST_AWAY:
+            kept.append(gone)
+    return kept[::-1]
 
 
 def _each_once(listed: Mapping[str, State], stays: set[str]) -> dict[str, State]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
 from functools import partial
@@ -24,6 +24,10 @@ LONGEST = 1 << 26
 _MARKED = 1024
 """How many of the first bytes distinguish a file from another of the same name."""
 _IN_MEMORY = 1 << 26
+
+
+class RewrittenWarning(UserWarning):
+    """A file that was read is not only continued; each time counts, also of the same file."""
 
 
 class Another(Enum):
@@ -46,9 +50,13 @@ class TextFile:
 
     Other files, and compressed ones, are closed in between. One that has other bytes at the beginning or
     before the position when it is opened again is a new file.
+
+    `check` is called with the path and the first lines, and raises to refuse the file; the position then
+    stays at its beginning.
     """
 
     __slots__ = (
+        "_check",
         "_compression",
         "_done",
         "_file",
@@ -67,9 +75,16 @@ class TextFile:
     )  # a folder may have many thousands of files
 
     def __init__(
-        self, path: str, *, quoted: bool = False, follows: bool = False, forgiving: bool = False
+        self,
+        path: str,
+        *,
+        quoted: bool = False,
+        follows: bool = False,
+        forgiving: bool = False,
+        check: Callable[[str, bytes], None] = lambda path, data: None,
     ) -> None:
         self.path = path
+        self._check = check
         self.quoted = quoted
         self.offset = 0
         self.line = 1
@@ -87,7 +102,7 @@ class TextFile:
         self._floor = 0
         """The offset before which all lines are too old to be read again."""
         self._done = False
-        """Whether a file that cannot grow was read to its end."""
+        """Whether nothing more is expected unless the file changes."""
         self.inode = 0
         """That of the file, if it must not be another one; 0 is any."""
 
@@ -170,7 +185,7 @@ class TextFile:
         was_closed = self._file is None
         with self._opened() as file:
             if was_closed and self._is_reopened:
-                self._check(file)
+                self._begin_again_if_other(file)
             size = BLOCK
             while True:
                 data = _read(file, self.offset, size)
@@ -185,9 +200,11 @@ class TextFile:
             if whole and self._is_rewritten(file):
                 self._go_back(file.seek(0, os.SEEK_END))
                 return self.take(to_end=to_end)
-            if whole and self._is_reopened:
+            found = data[:whole]
+            if found and not self.offset:
+                self._check(self.path, found)
+            if found and self._is_reopened:
                 self._tail = _hash(_before(file, self.offset + whole))
-        found = data[:whole]
         if found and self._ladder is not None:
             self._ladder.add(found, self.offset, self.line, inside=not self.quoted)
         if self.offset < _MARKED:
@@ -199,7 +216,7 @@ class TextFile:
             return self.take(to_end=to_end or there is Another.PENDING)
         return found
 
-    def _check(self, file: IO[bytes]) -> None:
+    def _begin_again_if_other(self, file: IO[bytes]) -> None:
         """Begin again if a file that was closed in between is another one now."""
         if not self._begins_alike(file) or not self._has_tail(file):
             self._tail = None
@@ -220,10 +237,10 @@ class TextFile:
         return self._tail is None or _hash(_before(file, self.offset)) == self._tail
 
     def changed(self) -> None:
-        """Look again for more in a compressed file."""
+        """Look again for more, also in a file that was given up."""
+        self._done = False
         if self.is_fixed:
             self.close()
-            self._done = False
 
     def give_up(self) -> None:
         """Expect no more, because the file cannot be read."""
@@ -334,7 +351,8 @@ class TextFile:
         if not warns:
             pass
         elif offset:
-            warnings.warn(f"{self.path} was cut back; it is read on where it was cut", stacklevel=2)
+            told = f"{self.path} was cut back; it is read on where it was cut"
+            warnings.warn(told, RewrittenWarning, stacklevel=2)
         else:
             warn_of_new_file(self.path)
         self.offset, self.line, self._mark = offset, line, None
@@ -350,7 +368,12 @@ class TextFile:
 
 def warn_of_new_file(path: str) -> None:
     """Warn that a file is another one than before."""
-    warnings.warn(f"{path} was replaced; it is read on from its beginning", stacklevel=2)
+    warnings.warn(
+        f"{path} was written anew or cut back; it is read from its beginning, so lines may come again, and "
+        "old ones not yet read are lost",
+        RewrittenWarning,
+        stacklevel=2,
+    )
 
 
 def check_inode(path: str, wanted: int, found: os.stat_result) -> None:

@@ -354,3 +354,21 @@ def test_a_stream_of_files_without_timestamps_is_refused_with_a_sentence(
     written(tmp_path / "in", "a.csv", "ts,type\n1,A\n2,B\n")
     with pytest.raises(nestream.EventError, match=r"`ts` holds bigint, but Spark streams need.*\n  hint: "):
         run(spark, tmp_path)
+
+
+def test_a_stream_that_cannot_start_keeps_neither_columns_nor_the_ids_of_topics(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[Any] = []
+    monkeypatch.setattr(Files, "check_same", lambda *place: compared.append(place))
+    for folder in ("in", "out"):
+        (tmp_path / folder).mkdir()
+    written(tmp_path / "in", "a.csv", WITH_ID)
+    written(tmp_path / "out", "part-0.json", "{}")
+    with pytest.raises(nestream.EventError, match="has matches, and there is no checkpoint"):
+        run(spark, tmp_path)
+    assert not compared
+    (tmp_path / "out" / "part-0.json").unlink()
+    written(tmp_path / "in", "a.csv", "ts,type,id\n2026-01-05,A,one\n2026-01-05,B,one\n")
+    assert run(spark, tmp_path).progress.malformed == 0
+    assert compared

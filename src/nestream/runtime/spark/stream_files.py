@@ -192,7 +192,6 @@ def stream_files(
     with ExitStack() as opened:
         commits = Commits(checkpoint)
         opened.callback(commits.close)
-        found.check_same(Place(checkpoint))
         count = partitions or _default_partitions(spark)
         now = queries(df.drop(UNREAD, RAW), watermark, commits.kept_rules(), count > 1)
         if commits.last is None:
@@ -218,6 +217,8 @@ def stream_files(
         job.open()
         job.look()
         writer = listed.writeStream.foreachBatch(job).option("checkpointLocation", checkpoint)
+        found.check_same(Place(checkpoint))  # what a start keeps comes last: one that fails keeps nothing
+        _keep(columns, checkpoint)
         beat = f"{round(trigger * 1000)} milliseconds"
         once = once or flush
         writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=beat)
@@ -343,12 +344,14 @@ def _aside_columns(events: pa.Schema) -> pa.Schema:
 
 
 def _columns(spark: SparkSession, files: Files, source: str, checkpoint: str) -> StructType:
-    """The columns of the files, found once and kept with the checkpoint."""
+    """The columns that are kept with the checkpoint, or those of the files."""
+    known = Place(checkpoint).read(SCHEMA_FILE)
+    return files.columns(spark, source) if known is None else StructType.fromJson(json.loads(known))
+
+
+def _keep(columns: StructType, checkpoint: str) -> None:
+    """Keep the columns with the checkpoint, for all starts after the first."""
     kept = Place(checkpoint)
-    known = kept.read(SCHEMA_FILE)
-    if known is not None:
-        return StructType.fromJson(json.loads(known))
-    columns = files.columns(spark, source)
-    kept.make()
-    kept.write(SCHEMA_FILE, columns.json().encode())
-    return columns
+    if kept.read(SCHEMA_FILE) is None:
+        kept.make()
+        kept.write(SCHEMA_FILE, columns.json().encode())

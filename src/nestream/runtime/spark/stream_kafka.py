@@ -134,19 +134,22 @@ class Topics(Files):
         return next((one[0] for one in told if one is not None), None)
 
     def check_same(self, checkpoint: Place) -> None:
-        """Raise if a topic was recreated since the checkpoint began, which Spark's offsets do not show."""
+        """Raise if a topic was recreated since the checkpoint began, which Spark's offsets do not show.
+
+        The ids are kept, so this comes last before the stream starts to read.
+        """
         if not self._has_client():
             return
         kept = checkpoint.read(TOPICS_FILE)
         known: dict[str, str] = {} if kept is None else json.loads(kept)  # earlier versions kept none
         try:
             now = TopicIds(self.kafka).now()
-            check_same_topics(known, now)
+            same = check_same_topics(known, now)
         except ValueError as problem:
             raise EventError(str(problem)) from None
-        if now.items() - known.items():
+        if same != known:
             checkpoint.make()
-            checkpoint.write(TOPICS_FILE, json.dumps({**known, **now}).encode())
+            checkpoint.write(TOPICS_FILE, json.dumps(same).encode())
 
     def _has_client(self) -> bool:
         """Whether the driver can ask the brokers itself: `config` has settings of the Java client."""
