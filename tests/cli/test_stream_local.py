@@ -125,6 +125,45 @@ def test_a_pattern_without_files_is_reported(tmp_path: Path) -> None:
     assert call("stream", QUERY, "--local", "--once", "--from", empty).stderr.startswith("0 events")
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_once_says_that_an_unfinished_last_line_is_left_for_the_next_run(tmp_path: Path, suffix: str) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    path = folder / f"events.{suffix}"
+    path.write_text(EVENTS)
+    if suffix == "csv":
+        as_csv(path)
+    path.write_text(path.read_text().removesuffix("\n"))
+    left = "ends in an unfinished line, which is left for the next run; --flush reads it"
+    for place in (path, folder):
+        arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", place]
+        arguments += ["--to", tmp_path / f"{place.name}-out.jsonl"]
+        for _ in range(2):  # also if nothing has changed since
+            said = call(*arguments)
+            assert (said.exit_code, said.stderr.count(f"warning: {path} {left}")) == (0, 1), said.stderr
+            assert "3 events, 0 matches" in said.stderr
+        flushed = call(*arguments, "--flush").stderr
+        assert "unfinished" not in flushed
+        assert "4 events, 1 match" in flushed
+    with path.open("a") as file:
+        file.write("\n")
+    assert "unfinished" not in call("stream", QUERY, "--local", "--once", "--from", path).stderr
+    path.write_text(path.read_text().removesuffix("\n"))
+    (folder / f"more.{suffix}").write_text(path.read_text())
+    assert f"{path} and 1 more end in" in call("stream", QUERY, "--local", "--once", "--from", folder).stderr
+
+
+def test_once_makes_a_dead_letter_of_a_damaged_file_that_is_new(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text(EVENTS)
+    packed = gzip.compress(EVENTS.encode() * 100)
+    (tmp_path / "in" / "b.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    late = tmp_path / "late.jsonl"
+    said = call("stream", QUERY, "--local", "--once", "--from", tmp_path / "in", "--late", late)
+    assert said.stderr.startswith("5 events, 1 match, 0 late, 1 dead letter")
+    assert "b.jsonl.gz: the file is damaged" in json.loads(late.read_text())["reason"]
+
+
 @pytest.mark.parametrize("place", ["nosuch/*.jsonl", "empty"])
 def test_a_stream_without_files_says_that_it_waits_for_them(tmp_path: Path, place: str) -> None:
     (tmp_path / "empty").mkdir()

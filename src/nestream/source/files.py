@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time as clock
+import warnings
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -35,9 +36,10 @@ DAY = 24 * 3600.0
 class Files:
     """The files of a place: existing ones, by the time of their last change, then those that arrive or grow.
 
-    With `once`, the source ends when all existing data was read. With `whole`, a last line without a line end
-    counts, because nobody will complete it. With `newest`, only the last megabytes of existing data are read:
-    whole files, or the end of a single text file. With `forgiving`, a position in a text file that was
+    With `once`, the source ends when all existing data was read, and warns of last lines without a line end,
+    which are not read. With `whole`, such a line counts, because nobody will complete it. With `newest`,
+    only the last megabytes of existing data are read: whole files, or the end of a single text file. With
+    `forgiving`, a position in a text file that was
     replaced or cut back since is no error. A file of a folder that is renamed is continued under its new
     name. Its position is kept for `keeps` seconds after the file is gone, across restarts too: if it comes
     back, under any name, it is continued. What is held grows with the files that exist or are gone for less,
@@ -95,6 +97,7 @@ class Files:
                 return found
             if self._once:
                 self._ended = True
+                self._warn_of_unfinished()
                 return None
             left = until - clock.monotonic()
             if left <= 0:
@@ -137,6 +140,27 @@ class Files:
             if not self._alone:
                 part.close()
         return None
+
+    def _warn_of_unfinished(self) -> None:
+        """Warn of last lines that were not read, because they have no line end."""
+        found = (
+            [] if self._whole else sorted(filter(self._is_unfinished, self._known.keys() - self._gone.keys()))
+        )
+        if found:
+            name = self.where if self._alone else found[0]
+            others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            warnings.warn(
+                f"{name}{others} {'end' if others else 'ends'} in an unfinished line, which is left for the "
+                "next run; --flush reads it",
+                stacklevel=2,
+            )
+
+    def _is_unfinished(self, path: str) -> bool:
+        known = self._known[path]
+        if known.part is None or known.part.is_fixed or known.seen is None:
+            return False
+        place = known.part.position()
+        return not place.get("done") and place["offset"] < known.seen[0]
 
     def _unreadable(self, path: str, known: Known, part: Part, problem: SourceError) -> Batch | None:
         """A file that cannot be read, as a dead letter; None if it is gone or may be incomplete.
