@@ -21,8 +21,8 @@ import pytest
 
 from nestream import Query, QueryError, queries
 from nestream.cli import stream_columns
-from nestream.source import declared_columns
-from tests.cli.commands import PROGRAM, call, environment, on_terminal, without_colours
+from nestream.source import SourceError, declared_columns, refuse_missing
+from tests.cli.commands import PROGRAM, call, environment, on_terminal, program, without_colours
 
 QUERY = "SEQ(Recycle r, !(Washing w, w.id = r.id), Operating o, r.id = o.id) WITHIN 1 hour"
 
@@ -160,6 +160,7 @@ def test_once_makes_a_dead_letter_of_a_damaged_file_that_is_new(tmp_path: Path) 
     (tmp_path / "in" / "b.jsonl.gz").write_bytes(packed[: len(packed) // 2])
     late = tmp_path / "late.jsonl"
     said = call("stream", QUERY, "--local", "--once", "--from", tmp_path / "in", "--late", late)
+    assert said.exit_code == 0
     assert said.stderr.startswith("5 events, 1 match, 0 late, 1 dead letter")
     assert "b.jsonl.gz: the file is damaged" in json.loads(late.read_text())["reason"]
 
@@ -294,6 +295,55 @@ def test_a_misspelt_attribute_of_declared_columns_is_refused_and_nothing_is_writ
         fine = call("stream", QUERY, "--local", "--once", "--from", place)
         assert fine.exit_code == 0, fine.stderr
         assert "warning" not in fine.stderr
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz", "csv", "parquet"])
+@pytest.mark.parametrize(("option", "meant"), [("--time", "ts"), ("--type", "type")])
+def test_a_wrong_time_or_type_column_is_refused_at_the_first_start(
+    tmp_path: Path, suffix: str, option: str, meant: str
+) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out.jsonl"
+    folder.mkdir()
+    path = folder / f"events.{suffix}"
+    as_csv(tmp_path / "made.csv")
+    if suffix == "parquet":
+        pq.write_table(pyarrow.csv.read_csv(tmp_path / "made.csv"), path)
+    else:
+        text = (tmp_path / "made.csv").read_text() if suffix == "csv" else EVENTS
+        path.write_bytes(gzip.compress(text.encode()) if suffix == "jsonl.gz" else text.encode())
+    for place in (path, folder, folder / "*"):
+        arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", place, "--to", out]
+        said = call(*arguments, option, "when")
+        assert said.exit_code == 1
+        assert f"{path} has no {option[2:]} column 'when'; its columns are: ts, type, id. Did" in said.stderr
+        assert f"Did you mean {meant!r}?" in said.stderr or option == "--type"
+        assert not list(tmp_path.glob("out.jsonl*"))
+    (folder / "other.csv").write_text(
+        "ts,type,when,id\n" + "2026-01-05T08:00:00Z," * 3 + "1\n"
+    )  # some files may be fine
+    assert call("stream", QUERY, "--local", "--once", "--from", folder, option, "when").exit_code == 0
+
+
+def test_a_file_that_grows_is_refused_after_ten_events_without_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"level": "info"}\n' * 9)
+    refuse_missing(str(path), "ts", "type", grows=True)
+    for grows in (False, True):
+        with pytest.raises(SourceError, match="no time column 'ts'; its columns are: level"):
+            refuse_missing(str(path), "ts", "type", grows=grows)
+        path.write_text('{"level": "info"}\n' * 10)
+    path.write_text('{"level": "info"}\n' * 10 + EVENTS)
+    refuse_missing(str(path), "ts", "type", grows=True)
+
+
+def test_a_stream_whose_events_are_all_malformed_ends_with_3() -> None:
+    for how in ("--once", "--flush"):
+        said = program("stream", QUERY, "--local", how, "--time", "when", input=EVENTS)
+        assert said.returncode == 3
+        assert "4 events, 0 matches, 0 late, 4 dead letters" in said.stderr
+        assert "error: every row is malformed" in said.stderr
+    for events in ("nonsense\n" + EVENTS, ""):
+        assert program("stream", QUERY, "--local", input=events).returncode == 0
 
 
 def test_a_column_with_a_dot_in_its_name_is_told_from_a_field(tmp_path: Path) -> None:

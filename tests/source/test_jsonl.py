@@ -145,7 +145,7 @@ def test_an_integer_type_becomes_text(tmp_path: Path) -> None:
         ("ts,type\n1,A", "is not JSON lines: no line is a JSON object"),
         (
             '{"time": 1, "type": "A"}',
-            "has no time column 'ts'; its columns are: time, type. did you mean 'time'?",
+            "has no time column 'ts'; its columns are: time, type. Did you mean 'time'?",
         ),
         ('{"ts": 1, "typ": "A"}', "has no type column 'type'"),
     ],

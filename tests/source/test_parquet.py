@@ -69,7 +69,7 @@ def test_an_integer_type_becomes_text(tmp_path: Path) -> None:
     [
         ({"ts": [1.5], "type": ["A"]}, "the time column 'ts' is double"),
         ({"ts": [1], "type": [[1]]}, "the type column 'type' is list"),
-        ({"timestamp": [1], "type": ["A"]}, "did you mean 'timestamp'?"),
+        ({"timestamp": [1], "type": ["A"]}, "Did you mean 'timestamp'?"),
     ],
 )
 def test_columns_that_cannot_be_time_or_type_are_an_error(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+import typer
+
 import nestream
 from nestream.cli.terminal import messages, note, show_diagnostics, show_error
 from nestream.job import CheckpointError, JobError, RulesError
@@ -12,6 +14,8 @@ from nestream.query import StrategyError
 from nestream.sink import SinkError
 from nestream.source import SourceError
 
+ALL_MALFORMED = 3
+"""The exit code if every row was malformed."""
 _FAILURES = (
     nestream.EventError,
     nestream.StateError,
@@ -45,6 +49,13 @@ def shown_failure(error: Exception) -> int | None:
     else:
         return None
     return 1
+
+
+def fail_if_all_malformed(events: int, malformed: int) -> None:
+    """Exit with a special code if no row could be read: "no matches" would then be misleading."""
+    if malformed and not events:
+        note("error: every row is malformed, so there are no events to match")
+        raise typer.Exit(ALL_MALFORMED)
 
 
 def _forget_output() -> None:

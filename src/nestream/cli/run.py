@@ -28,6 +28,7 @@ from nestream.cli.arguments import (
     queries_of,
 )
 from nestream.cli.events import load_events, note_text, note_unseen, open_events, read_all
+from nestream.cli.failures import fail_if_all_malformed
 from nestream.cli.run_large import LargeRun
 from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table, with_numbers
@@ -36,8 +37,6 @@ from nestream.cli.types import TypesOption, with_inferred_types, with_types
 from nestream.sink import write_matches
 
 FIRST_MATCHES = 20
-ALL_MALFORMED = 3
-"""The exit code if every row was malformed."""
 COUNTED_AS_FOUND = 1_000_000
 """Up to this number, matches are counted as they are found."""
 
@@ -165,7 +164,7 @@ def run(
         note_unseen(parsed.unseen(table, type))
         total = _write_each(parsed, table, Path(each), **how)
         note(_summary(table.num_rows, total, total, reader.malformed, clock.perf_counter() - begin))
-        _end(table.num_rows, reader.malformed)
+        fail_if_all_malformed(table.num_rows, reader.malformed)
         return
     large = None
     if master is None:
@@ -209,7 +208,7 @@ def run(
     if plan or chosen is None or is_terminal(error=True):
         seconds = clock.perf_counter() - begin
         note(_summary(number, total, shown, malformed, seconds) + where)
-    _end(number, malformed)
+    fail_if_all_malformed(number, malformed)
 
 
 def _complete_up_to(parsed: Query | Queries, as_of: str | None) -> Query | Queries:
@@ -221,13 +220,6 @@ def _complete_up_to(parsed: Query | Queries, as_of: str | None) -> Query | Queri
     except ValueError as problem:
         said = str(problem).replace("\n  hint:", ";")
         raise typer.BadParameter(f"{said}.", param_hint="--as-of") from None
-
-
-def _end(events: int, malformed: int) -> None:
-    """Exit with a special code if no row could be read: "no matches" would then be misleading."""
-    if malformed and not events:
-        note("error: every row is malformed, so there are no events to match")
-        raise typer.Exit(ALL_MALFORMED)
 
 
 def _write_each(parsed: Query | Queries, table: pa.Table, folder: Path, **options: Any) -> int:

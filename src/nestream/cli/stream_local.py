@@ -15,6 +15,7 @@ import pyarrow as pa
 import typer
 
 from nestream import Queries, Query
+from nestream.cli.failures import fail_if_all_malformed
 from nestream.cli.live_rules import Binder, RulesProblem, change_lines
 from nestream.cli.match_text import MatchText
 from nestream.cli.progress import ProgressFile
@@ -36,7 +37,7 @@ from nestream.model.formats import SUFFIXES
 from nestream.model.lengths import LengthError, length_of_time
 from nestream.sink import Sink, SinkError, first_column, open_sink
 from nestream.sink.place import is_folder
-from nestream.source import RewrittenWarning, names_no_files, open_source
+from nestream.source import RewrittenWarning, names_no_files, open_source, refuse_missing
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,9 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
     place = (wanted.source, wanted.time, wanted.type, wanted.input_format)
     declared: dict[str, pa.DataType] = {}
     if not wanted.goes_on:
+        ends = wanted.once or wanted.flush
+        if ends or Path(wanted.source).is_file():
+            refuse_missing(*place, grows=not ends)
         first = query if isinstance(query, Query) else query.first
         refuse_unknown(first, *place, known=declared)
 
@@ -267,3 +271,4 @@ def _say(progress: Progress, wanted: LocalStream, kept: str | None) -> None:
         more = "stopped; run the same command to continue" if kept is not None else "stopped"
         note(more)
     note_pending(progress)
+    fail_if_all_malformed(progress.events - progress.malformed, progress.malformed)

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from nestream import Query
+from nestream.cli.failures import fail_if_all_malformed
 from nestream.cli.live_rules import Binder, RulesProblem, change_lines
 from nestream.cli.progress import ProgressFile
 from nestream.cli.spark import SETTINGS, spark_errors
@@ -79,6 +80,8 @@ def stream_on_spark(
                 _watch(running, job)
             note(summary(running.progress))
             note_pending(running.progress)
+            ended = running.progress
+            fail_if_all_malformed(ended.events - ended.malformed, ended.malformed)
         finally:
             spark.stop()
 

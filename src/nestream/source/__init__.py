@@ -1,7 +1,7 @@
 """Sources of events: files of CSV, JSON lines, Parquet and Avro, those that grow, pipes and sockets."""
 
 from nestream.source.dead_letter import DeadLetter
-from nestream.source.declared import declared_columns
+from nestream.source.declared import declared_columns, refuse_missing
 from nestream.source.errors import SourceError
 from nestream.source.event_files import EventFile, EventFiles, event_files
 from nestream.source.files import as_beginning
@@ -29,5 +29,6 @@ __all__ = [
     "open_source",
     "read_events",
     "read_table",
+    "refuse_missing",
     "refused_rows",
 ]

@@ -10,7 +10,11 @@ class SourceError(Exception):
     """A file that cannot be read at all. A single malformed row is never a SourceError."""
 
 
-def missing_column(where: str, role: str, name: str, columns: Sequence[str]) -> SourceError:
+class MissingColumnError(SourceError):
+    """A file without the time or type column."""
+
+
+def missing_column(where: str, role: str, name: str, columns: Sequence[str]) -> MissingColumnError:
     """Report that the time or type column is missing: list the columns, and guess the intended one."""
     shown = ", ".join(columns[:30]) + (f", and {len(columns) - 30} more" if len(columns) > 30 else "")
     close = {column.lower(): column for column in columns}
@@ -18,11 +22,11 @@ def missing_column(where: str, role: str, name: str, columns: Sequence[str]) -> 
     cutoff = 0.8 if usual else 0.6  # a usual name is a better guess than a slightly similar one
     guess = difflib.get_close_matches(name.lower(), list(close), n=1, cutoff=cutoff)
     meant = close[guess[0]] if guess else usual[0] if usual else None
-    hint = f"did you mean {meant!r}? " if meant else ""
+    hint = f"Did you mean {meant!r}? " if meant else ""
     separator = _foreign_separator(columns)
     if separator:
-        hint = f"the header seems to be separated by {separator}, but commas are needed. "
-    return SourceError(
+        hint = f"The header seems to be separated by {separator}, but commas are needed. "
+    return MissingColumnError(
         f"{where} has no {role} column {name!r}; its columns are: {shown}. "
         f"{hint}Name the {role} column with --{role} (or {role}= in Python)"
     )
