@@ -72,6 +72,12 @@ def test_rules_that_make_a_cycle_are_refused(tmp_path: Path) -> None:
     assert "depend on its own matches" in said.stderr
 
 
+def test_a_rule_cannot_be_removed_where_there_are_none(tmp_path: Path) -> None:
+    said = call("rules", tmp_path, "remove", "x")
+    assert said.exit_code == 1
+    assert said.stderr == "error: there is no rule x\n  hint: there are no rules\n"
+
+
 def test_mistakes_in_the_command_say_what_to_write(tmp_path: Path) -> None:
     call("rules", tmp_path, "add", "dirty", QUERY)
     wrong: list[tuple[list[str], str, int]] = [

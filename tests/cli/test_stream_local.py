@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ import pytest
 
 from nestream import Query, QueryError, queries
 from nestream.cli import stream_columns
+from nestream.job import Checkpoint
 from nestream.source import SourceError, declared_columns, refuse_missing
 from tests.cli.commands import PROGRAM, call, environment, on_terminal, program, without_colours
 
@@ -334,6 +336,53 @@ def test_a_file_that_grows_is_refused_after_ten_events_without_a_time(tmp_path: 
         path.write_text('{"level": "info"}\n' * 10)
     path.write_text('{"level": "info"}\n' * 10 + EVENTS)
     refuse_missing(str(path), "ts", "type", grows=True)
+
+
+def test_a_port_in_use_is_named_unless_another_job_uses_the_checkpoint(tmp_path: Path) -> None:
+    pytest.importorskip("prometheus_client")
+    (tmp_path / "events.jsonl").write_text(EVENTS)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--metrics", port]
+        arguments += ["--from", tmp_path / "events.jsonl", "--to", tmp_path / "out.jsonl"]
+        said = call(*arguments)
+        assert said.exit_code == 1
+        assert said.stderr == (
+            f"error: cannot serve metrics on port {port}: address already in use\n"
+            "  hint: name another port with --metrics\n"
+        )
+        other = Checkpoint(tmp_path / "out.jsonl.checkpoint")
+        other.lock()
+        try:
+            assert call(*arguments).stderr.startswith("error: another job uses the checkpoint")
+        finally:
+            other.close()
+
+
+def test_an_output_that_cannot_be_reached_is_told_apart_from_a_full_disk(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text(EVENTS)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    cases = {
+        address: "connection refused. Start the program that reads it, or choose another place\n",
+        "http://127.0.0.1/x": "is not an address. Write kafka://HOST:PORT/TOPIC, tcp://HOST:PORT or "
+        "unix:///PATH, or name a file or a folder\n",
+        str(tmp_path / "no" / "out.jsonl"): "no such file or directory. Choose another place\n",
+    }
+    for place, words in cases.items():
+        arguments: list[str | Path] = ["--local", "--from", tmp_path / "events.jsonl", "--to", place]
+        said = call("stream", QUERY, *arguments, "--checkpoint", tmp_path / "kept")
+        assert (said.exit_code, words in said.stderr) == (1, True), said.stderr
+
+
+def test_a_checkpoint_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    events.write_text(EVENTS)
+    cases = {events: "it is a file\n", events / "kept": "a part of its path is a file\n"}
+    for kept, words in cases.items():
+        said = call("stream", QUERY, "--local", "--once", "--from", events, "--checkpoint", kept)
+        assert said.exit_code == 1
+        assert f"cannot use the checkpoint {kept}: {words}  hint: name a folder" in said.stderr
 
 
 def test_a_stream_whose_events_are_all_malformed_ends_with_3() -> None:

@@ -166,8 +166,9 @@ def _known(known: RuleSet, names: list[str]) -> None:
     for name in names:
         if name not in known.rules:
             close = get_close_matches(name, known.rules, 1)
-            listed = shorten(", ".join(known.rules), 60, placeholder=" …") or "none"
-            hint = f"did you mean {close[0]}?" if close else f"the rules are {listed}"
+            listed = shorten(", ".join(known.rules), 60, placeholder=" …")
+            there = f"the rules are {listed}" if listed else "there are no rules"
+            hint = f"did you mean {close[0]}?" if close else there
             raise RulesError(f"there is no rule {name}\n  hint: {hint}")
 
 

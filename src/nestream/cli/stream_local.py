@@ -6,6 +6,7 @@ import gc
 import signal
 import warnings
 from collections.abc import Collection
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -103,6 +104,7 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
         )
 
     kept = wanted.kept()
+    checkpoint = None if kept is None else Checkpoint(kept)
     place = (wanted.source, wanted.time, wanted.type, wanted.input_format)
     declared: dict[str, pa.DataType] = {}
     if not wanted.goes_on:
@@ -139,7 +141,7 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
             ),
             _Above(_sink(wanted, Path(name).stem if Path(name).exists() else "query"), status),
             aside=None if wanted.late is None else open_sink(wanted.late, "jsonl", encode=first_column),
-            checkpoint=None if kept is None else Checkpoint(kept),
+            checkpoint=checkpoint,
             time=wanted.time,
             lateness=lateness,
             flush=wanted.flush,
@@ -157,7 +159,12 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
     _say_if_empty(wanted)
     if wanted.log is not None:
         wanted.log.counts_on = kept is not None
-    with served(wanted.metrics, lambda: job.progress, wanted.job), interruption(signal.SIGTERM) as stop:
+    with ExitStack() as opened:
+        if checkpoint is not None:
+            opened.callback(checkpoint.close)
+            checkpoint.lock()  # first, because another job on it has the port of --metrics too
+        opened.enter_context(served(wanted.metrics, lambda: job.progress, wanted.job))
+        stop = opened.enter_context(interruption(signal.SIGTERM))
         try:
             progress = job.run(stop)
         except LengthError as problem:

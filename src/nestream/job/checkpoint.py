@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from nestream.model.locked_folder import LockError, locked
+from nestream.model.remedy import remedy
 
 FILE = "checkpoint"
 _MARK = b"nestream checkpoint 1\n"
@@ -51,12 +52,17 @@ class Checkpoint:
         self.path = self.folder / FILE
         self._lock: IO[bytes] | None = None
 
+    def lock(self) -> None:
+        """Lock the folder, unless it is locked already."""
+        if self._lock is None:
+            try:
+                self._lock = locked(self.folder)
+            except LockError as error:
+                raise CheckpointError(str(error)) from None
+
     def open(self) -> Saved | None:
         """Lock the folder, and read the checkpoint; None at the first start."""
-        try:
-            self._lock = locked(self.folder)
-        except LockError as error:
-            raise CheckpointError(str(error)) from None
+        self.lock()
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
@@ -94,7 +100,7 @@ class Checkpoint:
         why = os.strerror(error.errno) if error.errno else str(error)
         return CheckpointError(
             f"cannot {doing} the checkpoint {self.folder}: {why[:1].lower()}{why[1:]}\n"
-            "  hint: make room or choose another place; the last checkpoint is still good"
+            f"  hint: {remedy(error)}; the last checkpoint is still good"
         )
 
     def close(self) -> None:

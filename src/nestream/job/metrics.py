@@ -35,7 +35,7 @@ BY_RULE: dict[str, tuple[str, Callable[[Progress], dict[str, Any]]]] = {
 
 
 class MetricsError(OSError):
-    """Metrics that cannot be served: what is missing, and what to do."""
+    """Metrics that cannot be served: what is wrong, and what to do."""
 
 
 class Metrics:
@@ -94,7 +94,14 @@ def serve_metrics(address: str, progress: Callable[[], Progress]) -> tuple[int, 
         raise MetricsError(needs("--metrics", "prometheus-client", "metrics")) from None
     registry = CollectorRegistry()
     registry.register(Metrics(progress))
-    server, thread = start_http_server(int(port), addr=host or "127.0.0.1", registry=registry)
+    try:
+        server, thread = start_http_server(int(port), addr=host or "127.0.0.1", registry=registry)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise MetricsError(
+            f"cannot serve metrics on {'' if host else 'port '}{address}: {why[:1].lower()}{why[1:]}\n"
+            "  hint: name another port with --metrics"
+        ) from error
 
     def stop() -> None:
         server.shutdown()

@@ -12,5 +12,8 @@ def read_address(text: str) -> Path | tuple[str, int]:
         return Path(rest)
     host, colon, port = rest.rpartition(":")
     if kind != "tcp" or not colon or not port.isdigit() or int(port) > 65_535:
-        raise ValueError(f"{text!r} is not an address. Write tcp://HOST:PORT or unix:///PATH")
+        raise ValueError(
+            f"{text!r} is not an address. "
+            "Write kafka://HOST:PORT/TOPIC, tcp://HOST:PORT or unix:///PATH, or name a file or a folder"
+        )
     return host.strip("[]"), int(port)

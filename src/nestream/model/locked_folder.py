@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import IO
 
+from nestream.model.remedy import remedy
+
 
 class LockError(Exception):
     """A folder that cannot be locked: why, and what to do."""
@@ -27,9 +29,13 @@ def locked(folder: Path) -> IO[bytes]:
                 f"another job uses the checkpoint {folder}\n"
                 "  hint: stop it, or give this job a checkpoint of its own"
             ) from None
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            what = "it is a file" if folder.is_file() else "a part of its path is a file"
+            raise LockError(
+                f"cannot use the checkpoint {folder}: {what}\n  hint: name a folder, which need not exist"
+            ) from error
         why = os.strerror(error.errno) if error.errno else str(error)
         raise LockError(
-            f"cannot use the checkpoint {folder}: {why[:1].lower()}{why[1:]}\n"
-            "  hint: make room or choose another place"
+            f"cannot use the checkpoint {folder}: {why[:1].lower()}{why[1:]}\n  hint: {remedy(error)}"
         ) from error
     return lock

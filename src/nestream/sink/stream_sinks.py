@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nestream.model.address import read_address
+from nestream.model.remedy import remedy
 from nestream.sink.json_text import json_lines
 from nestream.sink.protocol import Position
 from nestream.sink.writer import SinkError
@@ -272,4 +273,5 @@ class SocketSink:
 def cannot_write(where: str, error: OSError) -> SinkError:
     """Turn an error of the operating system into a sentence."""
     why = os.strerror(error.errno) if error.errno else str(error)
-    return SinkError(f"cannot write {where}: {why[:1].lower()}{why[1:]}. Choose another place, or make room")
+    advice = "start the program that reads it, or choose another place" if "://" in where else remedy(error)
+    return SinkError(f"cannot write {where}: {why[:1].lower()}{why[1:]}. {advice[:1].upper()}{advice[1:]}")

@@ -17,6 +17,7 @@ from typing import IO, Any
 import pyarrow as pa
 from pyarrow import fs
 
+from nestream.model.remedy import remedy
 from nestream.model.schema import EventError
 
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
@@ -124,7 +125,7 @@ class Place:
             where = f"{self.where.rstrip('/')}/{name}" if name else self.where
             raise EventError(
                 f"cannot {doing} {where}: {_first_line(problem)}\n"
-                "  hint: make room or choose another place; the last checkpoint is still good"
+                f"  hint: {remedy(problem)}; the last checkpoint is still good"
             ) from None
 
 
