@@ -189,17 +189,24 @@ def test_a_stream_without_files_says_that_it_waits_for_them(tmp_path: Path, plac
     assert line == f"the {what} {place} names no files of events yet; the stream waits for them\n"
 
 
-def test_events_that_are_left_out_are_reported_once_with_the_first_reason(tmp_path: Path) -> None:
-    (tmp_path / "events.jsonl").write_text(EVENTS + "nonsense\n" + line(1, "Operating", 8))
+def test_each_kind_of_event_that_is_left_out_is_reported_once_with_the_first_reason(tmp_path: Path) -> None:
+    early = line(1, "Operating", 8)
+    ahead = early.replace("2026", "2999")
+    (tmp_path / "events.jsonl").write_text(EVENTS + "nonsense\n" * 2 + early * 3 + ahead)
     arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", tmp_path / "events.jsonl"]
+    arguments += ["--future", "1 hour"]
     said = call(*arguments).stderr
-    assert said.count("left out so far") == 1
-    assert "1 late event and 1 dead letter left out so far" in said
-    assert "events.jsonl, line 5: invalid JSON" in said
+    assert said.count("left out so far") == 3
+    of = "left out so far (the first of this run: "
+    event = '"type": "Operating", "id": 8}'
+    assert f'3 late events {of}{{"ts": "2026-01-05T08:01:00Z", {event}: behind the watermark);' in said
+    assert f'1 event in the future {of}{{"ts": "2999-01-05T08:01:00Z", {event}: after 20' in said
+    assert f"2 dead letters {of}{tmp_path}/events.jsonl, line 5: invalid JSON" in said
+    assert "10 events, 1 match, 3 late, 2 dead letters, 1 in the future, " in said
     kept = call(*arguments, "--late", tmp_path / "late.jsonl").stderr
     assert "left out" not in kept
     reasons = [json.loads(text)["reason"] for text in (tmp_path / "late.jsonl").read_text().splitlines()]
-    assert sorted(reason.split(":")[0] for reason in reasons)[1] == "late"
+    assert sorted(reason.split(":")[0] for reason in reasons)[2:] == ["in the future", *["late"] * 3]
 
 
 def test_a_later_run_reports_what_it_leaves_out_itself(tmp_path: Path) -> None:

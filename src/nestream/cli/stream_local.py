@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -220,13 +220,17 @@ class _Above:
 
 
 class _Told:
-    """Shows and logs the progress of the job, and reports once that events are left out and kept nowhere."""
+    """Shows and logs the progress of the job; for each kind of event that is left out, it reports the first.
+
+    If they are saved, they are not reported.
+    """
 
     def __init__(self, wanted: LocalStream, status: StatusLine, *, names: bool) -> None:
         self.job: Job | None = None
         self._unseen = UnseenNotes(names=names)
         self._wanted, self._status = wanted, status
-        self._silent = wanted.late is not None
+        self._reported: set[str] = set()
+        """The kinds of events that are left out."""
         self._frozen = False
         self._problem = RulesProblem()
 
@@ -258,16 +262,19 @@ class _Told:
         self._wanted.job.tell(progress)
         if self._wanted.log is not None and progress.at is not None:
             self._wanted.log(progress)
-        problem = None if self._silent or self.job is None else self.job.first_problem
-        if problem is not None:
-            self._status.clear()
-            left_out = events_left_out(progress)
-            why = f" (the first of this run: {' '.join(problem.split())})"
+        if self._wanted.late is None and self.job is not None:
+            self._report(self.job.first_problems, progress)
+
+    def _report(self, problems: Mapping[str, str], progress: Progress) -> None:
+        left_out = events_left_out(progress)
+        for kind in [kind for kind in problems if kind not in self._reported]:
+            self._reported.add(kind)
+            why = f"(the first of this run: {' '.join(problems[kind].split())})"
             hint = "--late FILE.jsonl saves them with the reason"
-            if progress.late:
+            if kind == "late":
                 hint += ", --watermark DURATION allows for more lateness"
-            note(f"warning: {left_out} left out so far{why}; {hint}")
-            self._silent = True
+            self._status.clear()
+            note(f"warning: {left_out[kind]} left out so far {why}; {hint}")
             self._status.again()
 
 

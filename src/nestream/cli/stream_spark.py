@@ -87,19 +87,20 @@ def stream_on_spark(
 
 
 class _Told:
-    """Logs each micro-batch, and reports once that events are left out and kept nowhere."""
+    """Logs each micro-batch, and reports once for each kind of event that it is left out and kept nowhere."""
 
     def __init__(self, log: ProgressFile | None, *, is_kept: bool) -> None:
         self._log = log
-        self._silent = is_kept
+        self._is_kept = is_kept
+        self._reported: set[str] = set()
 
     def __call__(self, progress: Any) -> None:
         if self._log is not None:
             self._log(progress)
-        left_out = events_left_out(progress)
-        if left_out and not self._silent:
-            note(f"warning: {left_out} left out so far; --late DIR saves them with the reason")
-            self._silent = True
+        for kind, left_out in ({} if self._is_kept else events_left_out(progress)).items():
+            if kind not in self._reported:
+                self._reported.add(kind)
+                note(f"warning: {left_out} left out so far; --late DIR saves them with the reason")
 
     @staticmethod
     def of_change(change: Change, progress: Any) -> None:

@@ -52,6 +52,8 @@ def live(progress: Any) -> str:
         parts.append(f"{progress.late:,} late")
     if progress.malformed:
         parts.append(count(progress.malformed, "dead letter"))
+    if progress.future:
+        parts.append(f"{progress.future:,} in the future")
     if refused := getattr(progress, "refused", None):  # a stream on Spark has none
         parts.append(f"{count(len(refused), 'rule')} refused")
     return ", ".join(parts)
@@ -64,6 +66,7 @@ def summary(progress: Any) -> str:
         count(progress.matches, "match", "matches"),
         f"{progress.late:,} late",
         count(progress.malformed, "dead letter"),
+        *([f"{progress.future:,} in the future"] if progress.future else []),
         count(progress.batches, "micro-batch", "micro-batches"),
     ]
     if progress.watermark is not None:
@@ -72,13 +75,14 @@ def summary(progress: Any) -> str:
     return ", ".join([*parts, f"state {_size(progress.state_bytes)}"])
 
 
-def events_left_out(progress: Any) -> str:
-    """How many events took no part in the matching, by reason; nothing if all did."""
-    counts = ((progress.late, "late event"), (progress.malformed, "dead letter"))
-    parts = [count(number, what) for number, what in counts if number]
-    if progress.future:
-        parts.append(f"{count(progress.future, 'event')} in the future")
-    return " and ".join(parts)
+def events_left_out(progress: Any) -> dict[str, str]:
+    """How many events took no part in the matching, for each kind that there is."""
+    told = {
+        "late": count(progress.late, "late event"),
+        "malformed": count(progress.malformed, "dead letter"),
+        "future": f"{count(progress.future, 'event')} in the future",
+    }
+    return {kind: said for kind, said in told.items() if getattr(progress, kind)}
 
 
 def note_pending(progress: Any) -> None:

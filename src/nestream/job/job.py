@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from textwrap import shorten
 from threading import Event
 from typing import Any
 
@@ -98,8 +99,8 @@ class Job:
         """Whether progress.json could be written last time."""
         self._ticked, self._counted, self._worked = 0.0, 0, 0.0
         self.progress = Progress()
-        self.first_problem: str | None = None
-        """What was wrong with the first event that was left out."""
+        self.first_problems: dict[str, str] = {}
+        """What was wrong with the first event of each kind that was left out: late, malformed or future."""
 
     def run(self, stop: Event) -> Progress:
         """Run until the source ends, the LIMIT of the query is reached, or `stop` is set."""
@@ -223,8 +224,9 @@ class Job:
         progress = self.progress
         for letter in batch.dead:
             where = f"{letter.file}, line {letter.line}" if letter.line else letter.file
-            self._leave({"reason": f"{where}: {letter.reason}", "raw": letter.raw})
-            progress.malformed += 1
+            reason = f"{where}: {letter.reason}"
+            self.first_problems.setdefault("malformed", reason)
+            self._leave("malformed", {"reason": reason, "raw": letter.raw}, reason)
         events = batch.events
         if self._unseen is not None:
             self._unseen.note(events)
@@ -308,25 +310,25 @@ class Job:
             return events
         for row in np.flatnonzero(ahead).tolist():
             self._leave(
-                {**_event(events, row), "reason": f"in the future: after {now:%Y-%m-%d %H:%M:%S} UTC"}
+                "future", _event(events, row), f"after {now:%Y-%m-%d %H:%M:%S} UTC", said="in the future: "
             )
-        self.progress.future += int(ahead.sum())
         return events.filter(pa.array(~ahead))
 
     def _late(self, event: dict[str, Any]) -> None:
-        self._leave({**event, "reason": "late: behind the watermark"})
-        self.progress.late += 1
+        self._leave("late", event, "behind the watermark", said="late: ")
 
     def _dead(self, event: Any, reason: str) -> None:
         shown = event if isinstance(event, dict) else {"raw": repr(event)}
-        self._leave({**shown, "reason": reason})
-        self.progress.malformed += 1
+        self._leave("malformed", shown, reason)
 
-    def _leave(self, row: dict[str, Any]) -> None:
-        if self.first_problem is None:
-            self.first_problem = row["reason"]
+    def _leave(self, kind: str, event: dict[str, Any], why: str, *, said: str = "") -> None:
+        """Count an event that is left out, and put it aside; `said` comes before the reason there."""
+        setattr(self.progress, kind, getattr(self.progress, kind) + 1)
+        if kind not in self.first_problems:
+            shown = shorten(json.dumps(plain(event), ensure_ascii=False), 200, placeholder=" …")
+            self.first_problems[kind] = f"{shown}: {why}"
         if self._aside is not None:
-            self._put_aside.append(row)
+            self._put_aside.append({**event, "reason": said + why})
 
     def _write_aside(self) -> None:
         if self._put_aside and self._aside is not None:
