@@ -557,9 +557,14 @@ def test_a_kernel_whose_machine_code_cannot_be_saved_runs_nevertheless(tmp_path:
 
 IN_ADVANCE = """
 import warnings
+from itertools import islice
+import nestream
+import pyarrow as pa
 from nestream.engine.kernels import warm
 from tests.property.cases import random_case
 from tests.property.runners import RUNNERS
+from tests.spark.stream.cases import stream_cases
+from tests.spark.stream.test_job import simulated
 
 warnings.simplefilter("ignore")
 warm.compile_all()
@@ -568,6 +573,12 @@ for runner in ("engine", "engine-one-by-one", "engine-small-memory", "set"):
     for index in range(120):
         case = random_case(7, index, groups=index % 2 == 1)
         RUNNERS[runner].run(case.text, case.table, order=case.order, seed=case.seed)
+for case in islice(stream_cases(7, 0), 30):
+    simulated(case.text, case.table, order=case.order, seed=case.seed)
+table = pa.table({"ts": range(9), "type": list("ABABABABA")})
+for index in (pa.int8(), pa.int16(), pa.int32(), pa.uint32()):
+    types = table["type"].cast(pa.dictionary(index, pa.string()))
+    nestream.query("SEQ(A a, B b) WITHIN 5").match(table.set_column(1, "type", types))
 for kernel, types in before.items():
     for new in set(kernel.compile().signatures) - types:
         print(kernel.__name__, new)

@@ -62,9 +62,9 @@ def _held(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
-    *(
+    *(  # 8 bits come from Pandas, 16 from Spark, 32 from Arrow, and 32 without a sign from Polars
         (of_known_types, (some, np.zeros(1, np.int16)))
-        for codes in (np.zeros(1, np.int8), _ROWS)
+        for codes in (np.zeros(1, np.int8), np.zeros(1, np.int16), _ROWS, np.zeros(1, np.uint32))
         for some in (codes, _held(codes))
     ),
     *((first_of_time, (some,)) for some in (_LONG, _held(_LONG))),
