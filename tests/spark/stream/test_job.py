@@ -16,7 +16,7 @@ import pytest
 
 import nestream
 from nestream.runtime.spark.stream_bucket import KEPT
-from nestream.runtime.spark.stream_commit import Commits
+from nestream.runtime.spark.stream_commit import Commits, check_logs
 from nestream.runtime.spark.stream_place import Place
 from nestream.runtime.state import StateError
 from tests.spark.same import rows
@@ -256,6 +256,23 @@ def test_a_damaged_commit_is_refused_with_its_name(tmp_path: Path) -> None:
     commit.write_text(commit.read_text().replace('"matches"', '"Matches"', 1))
     with pytest.raises(nestream.EventError, match=rf"the commit \S*{commit.name} is damaged"):
         job.start()
+
+
+@pytest.mark.parametrize("log", ["offsets", "commits", "sources/0"])
+def test_a_damaged_log_of_spark_is_refused_with_its_name(tmp_path: Path, log: str) -> None:
+    check_logs(str(tmp_path))
+    (tmp_path / log).mkdir(parents=True)
+    whole = 'v1\n{"nextBatchWatermarkMs":0}'
+    for number in range(11):
+        (tmp_path / log / str(number)).write_text(whole if number == 10 else "")
+    (tmp_path / log / ".10.crc").write_text("crc")
+    check_logs(str(tmp_path))  # only the last one counts
+    for damaged in ("", whole[:-1]):
+        (tmp_path / log / "10").write_text(damaged)
+        with pytest.raises(
+            nestream.EventError, match=rf"the file \S*/{log}/10 of Spark is damaged or cut short"
+        ):
+            check_logs(str(tmp_path))
 
 
 def test_state_that_is_behind_sparks_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -27,6 +27,11 @@ FOLDER = "nestream"
 IDENTITY_FILE = "nestream-job.json"
 _PREFIX = "commit-"
 _FORMAT = 1
+_LOGS = {"offsets": (b"}", b"-"), "commits": (b"}",), "sources/0": (b"}", b"v1")}
+"""The folders of Spark's own logs, and how each of their files ends."""
+_START_OVER = (
+    "  hint: restore the checkpoint from a copy, or remove it together with the matches to start over"
+)
 
 
 @dataclass
@@ -142,14 +147,27 @@ def signed(plain: Mapping[str, Any]) -> bytes:
     return f"{hashlib.sha256(body.encode()).hexdigest()}\n{body}\n".encode()
 
 
+def check_logs(checkpoint: str) -> None:
+    """Refuse a checkpoint in which the last file of a log of Spark is damaged, as after a power failure.
+
+    Spark would refuse it too, but not say what to do.
+    """
+    for log, ends in _LOGS.items():
+        place = Place(checkpoint) / log
+        number = max((int(name) for name in place.names() if name.isdigit()), default=None)
+        if number is None:
+            continue
+        if not (place.read(str(number)) or b"").rstrip().endswith(ends):
+            raise EventError(
+                f"the file {place / str(number)} of Spark is damaged or cut short\n{_START_OVER}"
+            )
+
+
 def checked(data: bytes | None, what: str) -> dict[str, Any]:
     """The plain data of a file; raises an `EventError` that names the file if it is missing or damaged."""
     digest, _, body = (data or b"").decode(errors="replace").rstrip("\n").partition("\n")
     if data is None or hashlib.sha256(body.encode()).hexdigest() != digest:
-        raise EventError(
-            f"{what} is {'missing' if data is None else 'damaged or cut short'}\n"
-            "  hint: restore the checkpoint from a copy, or remove it together with the matches to start over"
-        )
+        raise EventError(f"{what} is {'missing' if data is None else 'damaged or cut short'}\n{_START_OVER}")
     plain: dict[str, Any] = json.loads(body)
     if (version := plain.pop("format")) != _FORMAT:
         raise EventError(

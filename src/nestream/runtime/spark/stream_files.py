@@ -36,7 +36,7 @@ from nestream.runtime.spark.shipping import shipped, why
 from nestream.runtime.spark.stream import Packer
 from nestream.runtime.spark.stream_batch import REASON, TEXT
 from nestream.runtime.spark.stream_checks import buckets_of, shuffle_partitions
-from nestream.runtime.spark.stream_commit import Commits
+from nestream.runtime.spark.stream_commit import Commits, check_logs
 from nestream.runtime.spark.stream_job import Plan, Stopped, StreamJob, Writes
 from nestream.runtime.spark.stream_kafka import BatchTopic, Topics
 from nestream.runtime.spark.stream_pack import PACK, Batches
@@ -192,6 +192,7 @@ def stream_files(
     with ExitStack() as opened:
         commits = Commits(checkpoint)
         opened.callback(commits.close)
+        check_logs(checkpoint)
         count = partitions or _default_partitions(spark)
         now = queries(df.drop(UNREAD, RAW), watermark, commits.kept_rules(), count > 1)
         if commits.last is None:
