@@ -215,7 +215,12 @@ def test_a_later_run_reports_what_it_leaves_out_itself(tmp_path: Path) -> None:
     (events / "one.jsonl").write_text(EVENTS + "nonsense\n")
     arguments: list[str | Path] = ["stream", QUERY, "--local", "--once", "--from", events]
     arguments += ["--to", tmp_path / "matches.jsonl"]
-    assert "1 dead letter left out so far (the first of this run: " in call(*arguments).stderr
+    first = call(*arguments).stderr
+    assert "1 dead letter left out so far (the first of this run: " in first
+    assert "5 events, 1 match, 0 late, 1 dead letter, 1 micro-batch in this run, " in first
+    assert (
+        "5 events, 1 match, 0 late, 1 dead letter, 0 micro-batches in this run, " in call(*arguments).stderr
+    )
     assert "left out so far" not in call(*arguments).stderr
     (events / "two.jsonl").write_text("more nonsense\n")
     said = call(*arguments).stderr

@@ -60,14 +60,14 @@ def live(progress: Any) -> str:
 
 
 def summary(progress: Any) -> str:
-    """What a stream did, on one line."""
+    """What a stream did since its first start, on one line; micro-batches are those of this run."""
     parts = [
         count(progress.events, "event"),
         count(progress.matches, "match", "matches"),
         f"{progress.late:,} late",
         count(progress.malformed, "dead letter"),
         *([f"{progress.future:,} in the future"] if progress.future else []),
-        count(progress.batches, "micro-batch", "micro-batches"),
+        f"{count(progress.batches, 'micro-batch', 'micro-batches')} in this run",
     ]
     if progress.watermark is not None:
         zone = " UTC" if isinstance(progress.watermark, datetime) else ""

@@ -44,6 +44,7 @@ class Progress:
     seconds_by_rule: dict[str, float] = field(default_factory=dict)
     """The seconds spent on finding the matches of each query of a set, since this start."""
     batches: int = 0
+    """The micro-batches of this run."""
     batch: int = -1
     """The number of the last checkpoint."""
     at: datetime | None = None
