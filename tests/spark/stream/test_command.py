@@ -134,7 +134,7 @@ def test_late_malformed_and_future_events_are_put_aside_with_the_reason(
     command += ["--late", str(late), "--future", "1 day"]
     first = call(*command, "--format", format, "--once")
     assert first.exit_code == 0, first.stderr
-    assert "9 events, 1 match, 2 late, 2 dead letters" in first.stderr
+    assert "9 events, 1 match, 2 late, 2 dead letters, 1 in the future, " in first.stderr
     assert call(*command, "--format", format, "--once").exit_code == 0  # nothing new: nothing again
     found = [event for file in late.iterdir() for event in put_aside(file)]
     [ahead] = [event for event in found if event["id"] == 7]
@@ -172,6 +172,18 @@ def test_a_stream_is_matched_by_the_strategy_that_is_asked_for(
     found = call(*command, "--strategy", "flat")
     assert found.exit_code == 0, found.stderr
     assert "1 match" in found.stderr
+
+
+def test_a_stream_on_spark_whose_events_are_all_malformed_ends_with_3(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder.spark, "stop", lambda: None)  # the session of all the tests
+    folder.add(events((None, "A", 1), (1, None, 1)))
+    command = ["stream", KEYED, "--from", str(folder.path / "in"), "--to", str(folder.path / "out"), "--once"]
+    found = call(*command)
+    assert found.exit_code == 3
+    assert "2 events, 0 matches, 0 late, 2 dead letters" in found.stderr
+    assert "error: every row is malformed" in found.stderr
 
 
 def test_a_watermark_of_0_needs_no_unit(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
