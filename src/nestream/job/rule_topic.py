@@ -25,6 +25,7 @@ from nestream.model.kafka import (
     read_kafka,
     reason,
     topics_of,
+    within,
 )
 
 OPTIONS = ("config",)
@@ -38,6 +39,8 @@ BRIEFLY = 0.2
 """How many seconds a running job waits for brokers that were away."""
 ANSWER = 2.0
 """How many seconds brokers that have just sent messages have to say that the topic is the same."""
+_DEADLINE = PATIENCE + 5
+"""The seconds after which a call that ignores its timeout is given up."""
 _MOST = 1000
 _KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -379,8 +382,8 @@ class RuleTopic:
         try:
             producer = self._kafka.Producer(settings, logger=client_log())
             if not is_one:
-                producer.init_transactions(PATIENCE)
-                producer.begin_transaction()
+                within(_DEADLINE, producer.init_transactions, PATIENCE)
+                within(_DEADLINE, producer.begin_transaction)
             for name, text in wanted.items():
                 producer.produce(
                     self._topic,
@@ -391,7 +394,7 @@ class RuleTopic:
                     on_delivery=lambda error, _: failed.append(error) if error is not None else None,
                 )
             if not is_one:
-                producer.commit_transaction(PATIENCE)
+                within(_DEADLINE, producer.commit_transaction, PATIENCE)
             elif producer.flush(PATIENCE) and not failed:
                 raise RulesError(f"cannot write to {self.where}: the brokers do not answer in time")
         except self._kafka.KafkaException as error:

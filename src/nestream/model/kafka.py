@@ -5,17 +5,19 @@ from __future__ import annotations
 import difflib
 import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
+from threading import Thread
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from nestream.model.extras import needs
 
 SCHEME = "kafka://"
 PORT = 9092
+T = TypeVar("T")
 PATIENCE = 20.0
 """How many seconds a broker has to answer."""
 _NO_ID = "A" * 22
@@ -132,6 +134,27 @@ def kafka_client() -> ModuleType:
 def client_log() -> logging.Logger:
     """Where a client logs to: nowhere, unless the program listens to `nestream.kafka`."""
     return _LOG
+
+
+def within(seconds: float, call: Callable[..., T], *given: Any, **options: Any) -> T:
+    """The result of a call of the client; raises the client's error if it does not return in time.
+
+    librdkafka may ignore the timeout that a call gives it (its issue 5456), so the call has a thread of its
+    own. A thread that hangs is left behind: it does not keep the process alive.
+    """
+    found: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(call(*given, **options))
+        except BaseException as problem:
+            found.set_exception(problem)
+
+    Thread(target=run, name="nestream kafka", daemon=True).start()
+    if not wait([found], seconds).done:
+        kafka = kafka_client()
+        raise kafka.KafkaException(kafka.KafkaError(kafka.KafkaError._TIMED_OUT))
+    return found.result()
 
 
 def consumer_of(place: KafkaPlace, **settings: Any) -> Any:
