@@ -62,6 +62,27 @@ def test_a_job_goes_on_from_its_checkpoint_and_counts_on(tmp_path: Path) -> None
     assert len(rows(tmp_path / "out.jsonl")) == 1
 
 
+@pytest.mark.parametrize("first", [10, "2026-01-05T08:00:10", "2026-01-05T08:00:10Z"])
+def test_a_job_that_continues_without_new_events_knows_its_watermark_and_lag(
+    tmp_path: Path, first: int | str
+) -> None:
+    write(tmp_path / "in.jsonl", (first, "A", 7))
+    text, lateness = (PAIRS, 4) if first == 10 else (PAIRS.replace("10", "10 s"), "4 s")
+    before = run(tmp_path, text, lateness=lateness)
+    after = run(tmp_path, text, lateness=lateness)
+    assert before.watermark is not None
+    assert after.watermark == before.watermark
+    assert json.loads((tmp_path / "checkpoint" / "progress.json").read_bytes())["watermark"] is not None
+    assert (after.lag is None) == (before.lag is None) == (first == 10)
+
+
+def test_the_watermark_that_a_job_shows_does_not_go_back_when_it_continues(tmp_path: Path) -> None:
+    write(tmp_path / "in.jsonl", (10, "A", 7))
+    assert run(tmp_path, lateness=4).watermark == 6
+    write(tmp_path / "in.jsonl", (7, "B", 7))
+    assert run(tmp_path, lateness=4).watermark == 6
+
+
 def test_what_was_written_after_the_checkpoint_is_undone(tmp_path: Path) -> None:
     write(tmp_path / "in.jsonl", (1, "A", 7))
     run(tmp_path)

@@ -181,6 +181,8 @@ class Job:
         self.progress.batch = saved.number
         for name, value in saved.counts.items():
             setattr(self.progress, name, value)
+        greatest = saved.greatest
+        self._greatest = datetime.fromisoformat(greatest) if isinstance(greatest, str) else greatest
         if self._unseen is not None:
             self._unseen.go_on(saved.came or {})
 
@@ -388,6 +390,7 @@ class Job:
                 aside=positions[1] if self._aside is not None else None,
                 counts=self.progress.counts(),
                 rules=None if self._rules is None else self._rules.json(),
+                greatest=plain(self._greatest),
                 came=None if self._unseen is None else self._unseen.json(),
             )
             self.progress.state_bytes = len(state)
