@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nestream.model.kafka import KafkaPlace, read_kafka
+from nestream.model.kafka import KafkaPlace, read_kafka, share_a_topic
 from nestream.sink import SinkError, open_sink
 from nestream.sink.match_key import match_key
 from nestream.source import SourceError, open_source
@@ -49,6 +49,27 @@ def test_matches_go_to_one_topic_in_a_way_that_is_known() -> None:
         open_sink("kafka://here/a?delivery=once")
     with pytest.raises(SinkError, match="cannot hold parquet"):
         open_sink("kafka://here/a", "parquet")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "share"),
+    [
+        ("kafka://here/orders", "kafka://here:9092/orders?delivery=at-least-once", True),
+        ("kafka://here/orders,clicks?start=end", "kafka://HERE/clicks", True),
+        ("kafka://one,two/orders", "kafka://three,two/orders", True),
+        ("kafka://localhost/orders", "kafka://127.0.0.1/orders", True),
+        ("kafka://here/orders", "kafka://here/matches", False),
+        ("kafka://here/orders", "kafka://there/orders", False),
+        ("kafka://here:1/orders", "kafka://here:2/orders", False),
+        ("kafka://here/orders", "orders", False),
+        ("kafka://here/orders", "kafka://here", False),
+    ],
+)
+def test_two_addresses_share_a_topic_if_they_name_it_at_the_same_broker(
+    one: str, other: str, share: bool
+) -> None:
+    assert share_a_topic(one, other) is share
+    assert share_a_topic(other, one) is share
 
 
 def test_settings_come_from_a_file_except_those_that_exactly_once_depends_on(tmp_path: Path) -> None:
