@@ -203,9 +203,10 @@ def topics_of(client: Any, place: KafkaPlace, patience: float | None = None) -> 
     try:
         return client.list_topics(timeout=PATIENCE if patience is None else patience).topics
     except kafka.KafkaException as error:
+        why = "" if _is_silence(error.args[0]) else f": {reason(error)}"
         raise ValueError(
-            f"no Kafka broker answers at {place.brokers}: {reason(error)}. "
-            "Start it, or correct the address and its config="
+            f"no Kafka broker answers at {place.brokers}{why}. "
+            f"Start it, or correct the address{' or its config=' if 'config' in place.options else ''}"
         ) from None
 
 
@@ -286,8 +287,20 @@ def check_topics(place: KafkaPlace, known: Collection[str]) -> None:
             raise ValueError(f"there is no topic {topic} at {place.brokers}. {hint}")
 
 
+def _is_silence(error: Any) -> bool:
+    """Whether a client error only says that no broker has answered."""
+    kinds = kafka_client().KafkaError
+    return isinstance(error, kinds) and error.code() in (
+        kinds._TRANSPORT,
+        kinds._TIMED_OUT,
+        kinds._ALL_BROKERS_DOWN,
+    )
+
+
 def reason(error: Any) -> str:
     """The message of a client error, on one line."""
     told = error.args[0] if getattr(error, "args", None) else error
+    if _is_silence(told):
+        return "no broker answers in time"
     text = told.str() if hasattr(told, "str") else str(told)
     return " ".join(text.split())
