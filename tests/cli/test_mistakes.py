@@ -105,6 +105,8 @@ MISTAKES: list[tuple[list[str], int, str]] = [
         "where files are read as events",
     ),
     (["stream", QUERY, "--from", "set", "--to", "x", "--checkpoint", "e.csv"], 2, "is not a folder"),
+    (["stream", QUERY, "--from", "set", "--to", "x", "--late", "-"], 2, "--late: '-' is not a folder"),
+    (["stream", QUERY, "--from", "set", "--to", "x", "--late", "e.csv"], 2, "is not a folder"),
     (
         ["stream", QUERY, "--local", "--from", "set/*.jsonl", "--to", "set/m.jsonl"],
         2,

@@ -154,7 +154,7 @@ def stream(
         source,
         sink,
         checkpoint=checkpoint,
-        late=late,
+        late=None if late is None else _folder(late, "--late"),
         time=time,
         type=type,
         watermark=watermark or "10 seconds",
