@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from nestream.model.kafka import KafkaPlace, read_kafka, share_a_topic
+from nestream.model.kafka import KafkaPlace, read_kafka
 from nestream.runtime.spark.stream_kafka import CONNECTOR
 from nestream.sink import SinkError, open_sink
 from nestream.sink.match_key import match_key
+from nestream.sink.place import share_a_topic
 from nestream.source import SourceError, open_source
 from tests.cli.commands import ROOT
 

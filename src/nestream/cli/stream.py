@@ -49,9 +49,8 @@ from nestream.cli.stream_options import (
 from nestream.cli.stream_spark import goes_on, stream_on_spark
 from nestream.cli.types import TypesOption, warn_of_undeclared, with_types
 from nestream.job import is_rules, open_rules
-from nestream.model.kafka import share_a_topic
 from nestream.model.lengths import length_of_time
-from nestream.sink.place import is_topic
+from nestream.sink.place import is_topic, share_a_topic
 from nestream.source import is_named_by
 from nestream.source.place import is_avro
 

@@ -25,7 +25,6 @@ _NO_ID = "A" * 22
 _FORM = "Write kafka://HOST:PORT/TOPIC"
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _BROKER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/\s]+)(?::(\d{1,5}))?")
-_HERE = re.compile(r"^(127\.0\.0\.1|\[::1\]):")
 _OURS = {
     "auto.offset.reset",
     "bootstrap.servers",
@@ -88,22 +87,6 @@ class KafkaPlace:
 def is_kafka(place: str) -> bool:
     """Whether a place is an address of Kafka."""
     return place.startswith(SCHEME)
-
-
-def share_a_topic(one: str, other: str) -> bool:
-    """Whether two places are addresses that name the same topic at the same broker."""
-    if not is_kafka(one) or not is_kafka(other):
-        return False
-    try:
-        first, second = (read_kafka(place.partition("?")[0], ()) for place in (one, other))
-    except ValueError:  # refused when it is opened
-        return False
-    return bool({*first.topics} & {*second.topics} and _hosts(first) & _hosts(second))
-
-
-def _hosts(place: KafkaPlace) -> set[str]:
-    """The brokers, with one name for this machine."""
-    return {_HERE.sub("localhost:", broker) for broker in place.brokers.lower().split(",")}
 
 
 def read_kafka(text: str, options: Collection[str]) -> KafkaPlace:
