@@ -50,6 +50,8 @@ LONGEST = 10.0
 """How many seconds a checkpoint may take before events wait for it, so that sinks stay bounded."""
 LEAVING = 10.0
 """How many seconds a job that is asked to stop waits for a sink that has not yet taken its matches."""
+BRIEFLY = 1.0
+"""How many seconds a job that has to end at once waits for the checkpoint in progress."""
 Start = Callable[..., Any]
 """Makes a stream: `push_batch`, `finish_batch`, `save`, `restore`, `describe`, and the counts."""
 
@@ -133,6 +135,8 @@ class Job:
             if self._saving is not None and isinstance(problem, Exception):
                 with suppress(Exception):
                     self._wait()
+            elif self._saving is not None:
+                self._saving.ends_within(BRIEFLY)
             with suppress(OSError, SinkError):  # the disk may be full
                 self._tick()
             raise
