@@ -105,6 +105,13 @@ MISTAKES: list[tuple[list[str], int, str]] = [
         "where files are read as events",
     ),
     (["stream", QUERY, "--from", "set", "--to", "x", "--checkpoint", "e.csv"], 2, "is not a folder"),
+    (["stream", QUERY, "--from", "set", "--to", "x", "--late", "-"], 2, "--late: '-' is not a folder"),
+    (["stream", QUERY, "--from", "set", "--to", "x", "--late", "e.csv"], 2, "is not a folder"),
+    (
+        ["stream", QUERY, "--local", "--from", "set/*.jsonl", "--to", "set/m.jsonl"],
+        2,
+        "is named by the pattern of the events",
+    ),
     (["check", "nope.neel"], 2, "there is no file"),
     (["check", QUERY, "--events", "nope.csv"], 1, "cannot read nope.csv"),
     (["check", "folder"], 2, "there is no .neel file"),

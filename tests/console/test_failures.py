@@ -255,6 +255,8 @@ def test_what_an_embedded_job_says_of_its_rules_reaches_the_browser(folder: JobF
         ({"state": "running", "batches": 3}, "running", ""),
         ({"state": "running"}, "running", "waiting for the first events"),
         ({"state": "running", "age": 60}, "stalled", "said nothing for 60 s"),
+        ({"state": "stalled"}, "stalled", "A disk or a broker does not answer"),
+        ({"state": "stalled", "age": 60}, "stalled", "said nothing for 60 s"),
         ({"state": "failed", "error": "no such column", "age": 600}, "failed", "no such column"),
         ({"state": "stopped", "age": 600}, "stopped", "10 min ago"),
         ({"state": "finished", "age": 3}, "finished", "All input was read"),

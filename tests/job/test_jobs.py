@@ -14,6 +14,7 @@ import pytest
 
 import nestream
 from nestream.job import Checkpoint, CheckpointError, Job, Progress, State
+from nestream.job import job as job_module
 from nestream.job.progress import state_of
 from nestream.sink import SinkError, first_column, open_sink
 from nestream.source import open_source
@@ -59,6 +60,27 @@ def test_a_job_goes_on_from_its_checkpoint_and_counts_on(tmp_path: Path) -> None
     assert [row["id"] for row in rows(tmp_path / "out.jsonl")] == [7]
     assert run(tmp_path).matches == 1
     assert len(rows(tmp_path / "out.jsonl")) == 1
+
+
+@pytest.mark.parametrize("first", [10, "2026-01-05T08:00:10", "2026-01-05T08:00:10Z"])
+def test_a_job_that_continues_without_new_events_knows_its_watermark_and_lag(
+    tmp_path: Path, first: int | str
+) -> None:
+    write(tmp_path / "in.jsonl", (first, "A", 7))
+    text, lateness = (PAIRS, 4) if first == 10 else (PAIRS.replace("10", "10 s"), "4 s")
+    before = run(tmp_path, text, lateness=lateness)
+    after = run(tmp_path, text, lateness=lateness)
+    assert before.watermark is not None
+    assert after.watermark == before.watermark
+    assert json.loads((tmp_path / "checkpoint" / "progress.json").read_bytes())["watermark"] is not None
+    assert (after.lag is None) == (before.lag is None) == (first == 10)
+
+
+def test_the_watermark_that_a_job_shows_does_not_go_back_when_it_continues(tmp_path: Path) -> None:
+    write(tmp_path / "in.jsonl", (10, "A", 7))
+    assert run(tmp_path, lateness=4).watermark == 6
+    write(tmp_path / "in.jsonl", (7, "B", 7))
+    assert run(tmp_path, lateness=4).watermark == 6
 
 
 def test_what_was_written_after_the_checkpoint_is_undone(tmp_path: Path) -> None:
@@ -241,6 +263,77 @@ def test_events_that_are_left_out_go_to_a_socket_as_lines_of_json(tmp_path: Path
         letter = json.loads(received.makefile().readline())
         received.close()
     assert (letter["id"], letter["reason"]) == (8, "late: behind the watermark")
+
+
+class HangingSink:
+    """A file whose disk hangs from its second checkpoint on, once that checkpoint is written."""
+
+    def __init__(self, place: Path) -> None:
+        self._sink = open_sink(str(place))
+        self.where, self.repeats = self._sink.where, self._sink.repeats
+        self.restore, self.write, self.close = self._sink.restore, self._sink.write, self._sink.close
+        self.prepare, self.sync = self._sink.prepare, self._sink.sync
+        self.released = Event()
+        self._commits = 0
+
+    def commit(self, position: Any) -> None:
+        self._commits += 1
+        if self._commits > 1:
+            self.released.wait(60)
+        self._sink.commit(position)
+
+
+def hanging_job(folder: Path, patch: pytest.MonkeyPatch) -> tuple[Job, HangingSink]:
+    for name, seconds in (("LONGEST", 0.1), ("STALLED", 0.2), ("TICK", 0.05), ("LEAVING", 0.3)):
+        patch.setattr(job_module, name, seconds)
+    write(folder / "in.jsonl", (1, "A", 7), (2, "B", 7))
+    query, sink = nestream.query(PAIRS), HangingSink(folder / "out.jsonl")
+    source, checkpoint = open_source(str(folder / "in.jsonl")), Checkpoint(folder / "checkpoint")
+    return Job(query.stream, source, sink, checkpoint=checkpoint, interval=0.01), sink
+
+
+def wait_for_state(folder: Path, state: State) -> None:
+    path = folder / "checkpoint" / "progress.json"
+    while not path.exists() or json.loads(path.read_bytes())["state"] != state:
+        time.sleep(0.005)
+
+
+def test_a_job_whose_sink_does_not_answer_is_stalled_until_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job, sink), stop = hanging_job(tmp_path, monkeypatch), Event()
+    running = Thread(target=job.run, args=[stop])
+    running.start()
+    wait_for_state(tmp_path, State.STALLED)
+    assert job.progress.state_now() is State.STALLED
+    assert job.progress.busy > 0.5
+    sink.released.set()
+    wait_for_state(tmp_path, State.RUNNING)
+    stop.set()
+    running.join(60)
+    assert (job.progress.state, job.progress.matches) == (State.STOPPED, 1)
+
+
+def test_a_job_whose_sink_does_not_answer_stops_in_time_and_can_continue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job, sink), stop = hanging_job(tmp_path, monkeypatch), Event()
+
+    def stop_when_stalled() -> None:
+        wait_for_state(tmp_path, State.STALLED)
+        stop.set()
+
+    Thread(target=stop_when_stalled).start()
+    with pytest.raises(CheckpointError, match="run the same command to continue"):
+        job.run(stop)
+    assert job.progress.state is State.FAILED
+    sink.released.set()
+    assert job._saving is not None
+    assert job._checkpoint is not None
+    assert job._saving.ends_within(60)
+    job._checkpoint.close()  # as the end of the process does
+    assert run(tmp_path).matches == 1
+    assert [row["id"] for row in rows(tmp_path / "out.jsonl")] == [7]
 
 
 class HeldCheckpoint(Checkpoint):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from nestream.model.kafka import KafkaPlace, read_kafka
+from nestream.runtime.spark.stream_kafka import CONNECTOR
 from nestream.sink import SinkError, open_sink
 from nestream.sink.match_key import match_key
+from nestream.sink.place import share_a_topic
 from nestream.source import SourceError, open_source
+from tests.cli.commands import ROOT
 
 
 def test_an_address_names_brokers_topics_and_options() -> None:
@@ -51,6 +55,27 @@ def test_matches_go_to_one_topic_in_a_way_that_is_known() -> None:
         open_sink("kafka://here/a", "parquet")
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "share"),
+    [
+        ("kafka://here/orders", "kafka://here:9092/orders?delivery=at-least-once", True),
+        ("kafka://here/orders,clicks?start=end", "kafka://HERE/clicks", True),
+        ("kafka://one,two/orders", "kafka://three,two/orders", True),
+        ("kafka://localhost/orders", "kafka://127.0.0.1/orders", True),
+        ("kafka://here/orders", "kafka://here/matches", False),
+        ("kafka://here/orders", "kafka://there/orders", False),
+        ("kafka://here:1/orders", "kafka://here:2/orders", False),
+        ("kafka://here/orders", "orders", False),
+        ("kafka://here/orders", "kafka://here", False),
+    ],
+)
+def test_two_addresses_share_a_topic_if_they_name_it_at_the_same_broker(
+    one: str, other: str, share: bool
+) -> None:
+    assert share_a_topic(one, other) is share
+    assert share_a_topic(other, one) is share
+
+
 def test_settings_come_from_a_file_except_those_that_exactly_once_depends_on(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text("# ours\n\nsecurity.protocol = SASL_SSL\nsasl.password=a=b\n")
@@ -69,6 +94,22 @@ def test_settings_come_from_a_file_except_those_that_exactly_once_depends_on(tmp
         with pytest.raises(SourceError) as refused:
             open_source(f"kafka://here/orders?config={path}")
         assert said in str(refused.value)
+
+
+def test_the_pages_and_the_hint_name_the_versions_of_the_connector_that_are_tested() -> None:
+    tested = re.findall(
+        r"<artifactId>(.*)</artifactId>\s*<version>(.*)</version>\s*<exclusions|"
+        r"<artifactId>(commons-pool2)</artifactId>\s*<version>(.*)</version>",
+        Path(__file__).with_name("connector.xml").read_text(encoding="utf-8"),
+    )
+    jars = ["-".join(part for part in found if part) for found in tested]
+    assert len(jars) == 4
+    guides = ROOT / "docs" / "guides"
+    page = (guides / "kafka.md").read_text(encoding="utf-8")
+    assert [jar for jar in jars if f"`{jar}.jar`" not in page] == []
+    assert CONNECTOR.rsplit(":", 2)[1:] == list(tested[0][:2])
+    for text in (page, (guides / "spark-streams.md").read_text(encoding="utf-8")):
+        assert f"--packages {CONNECTOR}\n" in text
 
 
 def test_a_match_keeps_its_key_when_an_attribute_joins_or_a_column_widens() -> None:

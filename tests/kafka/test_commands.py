@@ -123,6 +123,22 @@ def test_messages_cannot_be_read_as_another_format(options: list[str]) -> None:
 
 
 @pytest.mark.parametrize("local", [["--local"], []], ids=["local", "spark"])
+@pytest.mark.parametrize("option", ["--to", "--late"])
+@pytest.mark.parametrize("what", ["events", "rules"])
+def test_a_stream_does_not_write_to_the_topic_of_its_events_or_its_rules(
+    local: list[str], option: str, what: str
+) -> None:
+    places = {"--from": "kafka://h/events", "--to": "kafka://h/m", "--late": "kafka://h/m"}
+    places[option] = f"kafka://h:9092/{what}"
+    given = [text for pair in places.items() for text in pair]
+    done = call("stream", "kafka://h/rules", *local, "--checkpoint", "c", *given)
+    assert done.exit_code == 2
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert f"{option}: 'kafka://h:9092/{what}' is" in said
+    assert f"where messages are read as {what}" in said
+
+
+@pytest.mark.parametrize("local", [["--local"], []], ids=["local", "spark"])
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -111,6 +111,26 @@ def test_topics_that_cannot_hold_rules_are_refused_with_what_to_do(broker: Broke
             RuleTopic(broker.url(topic)).read(None)
 
 
+@pytest.mark.parametrize("key", [None, "7"], ids=["without keys", "with keys"])
+@pytest.mark.parametrize("value", ['{"ts": 1, "type": "A"}', b"\x00\x00\x00\x00\x07A"], ids=["json", "avro"])
+def test_a_topic_of_events_is_refused_as_a_topic_of_rules_in_one_sentence(
+    broker: Broker, tmp_path: Path, key: str | None, value: str | bytes
+) -> None:
+    topic = compacted(broker) if key else broker.topic(retention_ms="-1")
+    broker.send(topic, *[value] * 50, key=key)
+    places = ["--from", str(tmp_path / "in.jsonl"), "--to", str(tmp_path / "out.jsonl")]
+    for command in (
+        ["rules", broker.url(topic), "list"],
+        ["rules", broker.url(topic), "add", "pair", PAIR],
+        ["stream", broker.url(topic), "--local", *places],
+    ):
+        done = call(*command)
+        assert done.exit_code == 1
+        assert f"{broker.url(topic)} does not look like a topic of rules" in " ".join(done.stderr.split())
+        assert len(done.stdout + done.stderr) < 500
+    assert len(broker.values(topic)) == 50
+
+
 def test_a_topic_that_ends_too_early_changes_nothing_where_topics_have_no_ids(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

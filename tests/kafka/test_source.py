@@ -275,9 +275,14 @@ def test_a_topic_that_is_not_there_is_refused_and_not_made(broker: Broker) -> No
     assert "nobody" not in broker.admin.list_topics(timeout=30).topics
 
 
-def test_a_broker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(nestream.model.kafka, "PATIENCE", 0.5)
-    with pytest.raises(SourceError, match=r"no Kafka broker answers at 127\.0\.0\.1:1: .*Start it, or"):
+    (tmp_path / "settings").write_text("client.id=me\n")
+    with pytest.raises(SourceError, match=r"Start it, or correct the address or its config=$"):
+        open_source(f"kafka://127.0.0.1:1/orders?config={tmp_path / 'settings'}")
+    with pytest.raises(
+        SourceError, match=r"no Kafka broker answers at 127\.0\.0\.1:1\. Start it, or .*address$"
+    ):
         open_source("kafka://127.0.0.1:1/orders")
 
 

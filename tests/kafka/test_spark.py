@@ -164,7 +164,7 @@ def test_without_the_connector_the_message_says_how_to_get_it(tmp_path: Path) ->
     )
     assert done.returncode == 1
     assert "this Spark has no connector to Kafka" in done.stderr
-    assert "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION" in done.stderr
+    assert "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0," in done.stderr
 
 
 def test_jars_are_for_spark() -> None:

@@ -50,7 +50,8 @@ from nestream.cli.stream_spark import goes_on, stream_on_spark
 from nestream.cli.types import TypesOption, warn_of_undeclared, with_types
 from nestream.job import is_rules, open_rules
 from nestream.model.lengths import length_of_time
-from nestream.sink.place import is_topic
+from nestream.sink.place import is_topic, share_a_topic
+from nestream.source import is_named_by
 from nestream.source.place import is_avro
 
 
@@ -104,8 +105,7 @@ def stream(
         schemas=[_absolute(one) for one in schema] if schema else None,
     )
     sink, late = described.place(sink, "matches"), described.place(late, "late")
-    if source is not None and Path(source).is_dir():
-        _apart(source, {"--to": sink, "--late": late, "--checkpoint": checkpoint})
+    _apart(source or "-", query, {"--to": sink, "--late": late, "--checkpoint": checkpoint})
     if sink is not None and is_topic(sink):
         _check_topic(format, checkpoint)
     if source is not None and is_topic(source):
@@ -153,7 +153,7 @@ def stream(
         source,
         sink,
         checkpoint=checkpoint,
-        late=late,
+        late=None if late is None else _folder(late, "--late"),
         time=time,
         type=type,
         watermark=watermark or "10 seconds",
@@ -246,14 +246,24 @@ def _check_topic(format: StreamFormat | None, checkpoint: str | None) -> None:
         raise typer.BadParameter("messages to Kafka are json.", param_hint="--format")
 
 
-def _apart(source: str, written: dict[str, str | None]) -> None:
-    """Refuse to write into the folder of the events, whose files are read as events."""
+def _apart(source: str, rules: str, written: dict[str, str | None]) -> None:
+    """Refuse to write where events or rules are read: what is written would be read as events or rules."""
     for option, place in written.items():
-        if place is not None and Path(place).resolve().is_relative_to(Path(source).resolve()):
-            raise typer.BadParameter(
-                f"{place!r} is in the folder of the events, where files are read as events.",
-                param_hint=option,
-            )
+        problem = None
+        if place is None:
+            continue
+        if share_a_topic(source, place):
+            problem = "is a topic of the events, where messages are read as events"
+        elif share_a_topic(rules, place):
+            problem = "is the topic of the rules, where messages are read as rules"
+        elif "://" in place:
+            continue
+        elif Path(source).is_dir() and Path(place).resolve().is_relative_to(Path(source).resolve()):
+            problem = "is in the folder of the events, where files are read as events"
+        elif is_named_by(source, place):
+            problem = "is named by the pattern of the events, where files are read as events"
+        if problem is not None:
+            raise typer.BadParameter(f"{place!r} {problem}.", param_hint=option)
 
 
 def _piped() -> str:

@@ -251,8 +251,10 @@ class _Told:
         if progress.events and not self._frozen:
             gc.freeze()  # all is loaded; a full garbage collection would delay events by 0.1 s
             self._frozen = True
-        if progress.state is State.RUNNING:
+        if progress.state in (State.RUNNING, State.STALLED):
             waits = "" if progress.events else "; waiting for events"
+            if progress.state is State.STALLED:
+                waits = "; stalled: a disk or a broker does not answer"
             self._status.show(live(progress) + waits)
         self._unseen(progress.unseen, self._status.clear)
         if (problem := self._problem(progress)) is not None:

@@ -54,8 +54,6 @@ def stream_on_spark(
     """Start the stream and watch it until it ends or is stopped. The binder binds rules."""
     if not is_topic(source) and not Path(source).is_dir():
         raise typer.BadParameter(f"there is no folder {source!r}.", param_hint="--from")
-    if late is not None and Path(late).exists() and not Path(late).is_dir():
-        raise typer.BadParameter(f"{late!r} is not a folder.", param_hint="--late")
     if checkpoint is not None and Path(checkpoint).exists() and not Path(checkpoint).is_dir():
         raise typer.BadParameter(f"{checkpoint!r} is not a folder.", param_hint="--checkpoint")
     if late is not None and not is_topic(late):

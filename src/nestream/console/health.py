@@ -52,7 +52,9 @@ def health_of(
     why = {
         State.STARTING: _starting(runtime),
         State.RUNNING: "" if progress.get("batches") else "It is running and waiting for the first events.",
-        State.STALLED: f"It has said nothing for {_span(age)}; after {STALLED:g} s a job counts as stalled. "
+        State.STALLED: "A disk or a broker does not answer it."
+        if progress["state"] == State.STALLED and age < STALLED
+        else f"It has said nothing for {_span(age)}; after {STALLED:g} s a job counts as stalled. "
         "Its process was killed, or it is stuck.",
         State.FAILED: str(progress.get("error") or "It gave no reason."),
         State.STOPPED: f"It was stopped {_span(age)} ago. The same command continues.",

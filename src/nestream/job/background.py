@@ -1,4 +1,4 @@
-"""Runs work beside the events: writing a checkpoint may take long, and events do not wait for it."""
+"""Runs work beside the events: disks and brokers may take long, and events do not wait for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from threading import Thread
 
 
 class Background:
-    """One piece of work in its own thread. `wait` raises its errors."""
+    """One piece of work in its own thread. `check` raises its error."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
@@ -26,12 +26,12 @@ class Background:
         """Whether the work has ended, successfully or not."""
         return not self._thread.is_alive()
 
-    def end(self) -> None:
-        """Wait for the end of the work, ignoring errors."""
-        self._thread.join()
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the end of the work, ignoring errors; False if it takes longer."""
+        self._thread.join(seconds)
+        return self.is_done
 
-    def wait(self) -> None:
-        """Wait for the end of the work, and raise its error."""
-        self.end()
+    def check(self) -> None:
+        """Raise the error of the work."""
         if self._problem is not None:
             raise self._problem

@@ -40,6 +40,8 @@ class Saved:
     counts: dict[str, Any] = field(default_factory=dict)
     rules: dict[str, Any] | None = None
     """The running rules, if they may change."""
+    greatest: int | str | None = None
+    """The greatest time seen; a moment as text."""
     came: dict[str, Any] | None = None
     """The columns and the types of the events so far."""
 

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from nestream.job.background import Background
 from nestream.job.checkpoint import Checkpoint, CheckpointError, Saved
 from nestream.job.live_rules import Change, LiveRules
-from nestream.job.progress import FILE, Progress, State
+from nestream.job.progress import FILE, STALLED, Progress, State
 from nestream.job.unseen import Unseen
 from nestream.model.by_rule import matches_by_rule
 from nestream.model.diagnostics import QueryError
@@ -49,6 +49,10 @@ SHARE = 10
 """Events wait for checkpoints at most this fraction of the time."""
 LONGEST = 10.0
 """How many seconds a checkpoint may take before events wait for it, so that sinks stay bounded."""
+LEAVING = 10.0
+"""How many seconds a job that is asked to stop waits for a sink that has not yet taken its matches."""
+BRIEFLY = 1.0
+"""How many seconds a job that has to end at once waits for the checkpoint in progress."""
 Start = Callable[..., Any]
 """Makes a stream: `push_batch`, `finish_batch`, `save`, `restore`, `describe`, and the counts."""
 
@@ -89,8 +93,13 @@ class Job:
         self._stream: Any = None
         self._greatest: Any = None
         self._due = 0.0
+        self._stop = Event()
+        self._leaving: float | None = None
+        """Until when a job that is asked to stop waits for its sinks."""
         self._saving: Background | None = None
-        """The checkpoint in progress."""
+        """What waits for disks and brokers: the checkpoint in progress, or what the last one left to do."""
+        self._is_kept = True
+        """Whether a checkpoint has all that this does, so that a restart can do it."""
         self._begun = 0.0
         """When it began."""
         self._committed: dict[str, Any] = {}
@@ -104,6 +113,7 @@ class Job:
 
     def run(self, stop: Event) -> Progress:
         """Run until the source ends, the LIMIT of the query is reached, or `stop` is set."""
+        self._stop = stop
         try:
             self._begin()
             self._tick()
@@ -124,13 +134,17 @@ class Job:
             self.progress.state = State.FAILED
             self.progress.error = str(problem) or type(problem).__name__
             if self._saving is not None and isinstance(problem, Exception):
-                self._saving.end()
+                with suppress(Exception):
+                    self._wait()
+            elif self._saving is not None:
+                self._saving.ends_within(BRIEFLY)
             with suppress(OSError, SinkError):  # the disk may be full
                 self._tick()
             raise
         finally:
             for part in (self._source, self._sink, self._aside, self._checkpoint):
-                if part is not None:
+                is_in_use = part is not self._source and self._saving is not None and not self._saving.is_done
+                if part is not None and not is_in_use:
                     part.close()
         return self.progress
 
@@ -145,15 +159,20 @@ class Job:
             self._rules.begin(None if saved is None else saved.rules)
             self._rules.show(self.progress)
         self._stream = self._start(late=self._late, dead_letter=self._dead)
-        self._sink.restore(None if saved is None else saved.sink)
-        if self._aside is not None:
-            self._aside.restore(None if saved is None else saved.aside)
+        self._begun, self._saving = clock.monotonic(), Background(lambda: self._restore(saved))
+        self._wait()
         if saved is not None:
             self._go_on(saved)
         else:
             self._save()  # so that there is a beginning to go back to
         self.progress.state = State.RUNNING
         self._due = clock.monotonic() + self._interval
+
+    def _restore(self, saved: Saved | None) -> None:
+        """Let the sinks go back to a checkpoint, and do what is left to do."""
+        self._sink.restore(None if saved is None else saved.sink)
+        if self._aside is not None:
+            self._aside.restore(None if saved is None else saved.aside)
 
     def _go_on(self, saved: Saved) -> None:
         place = self._place()
@@ -167,6 +186,8 @@ class Job:
         self.progress.batch = saved.number
         for name, value in saved.counts.items():
             setattr(self.progress, name, value)
+        greatest = saved.greatest
+        self._greatest = datetime.fromisoformat(greatest) if isinstance(greatest, str) else greatest
         if self._unseen is not None:
             self._unseen.go_on(saved.came or {})
 
@@ -375,17 +396,21 @@ class Job:
                 aside=positions[1] if self._aside is not None else None,
                 counts=self.progress.counts(),
                 rules=None if self._rules is None else self._rules.json(),
+                greatest=plain(self._greatest),
                 came=None if self._unseen is None else self._unseen.json(),
             )
             self.progress.state_bytes = len(state)
             packed = self._checkpoint.packed(saved)
             self._committed = saved.source
 
+        self._is_kept = False
+
         def write() -> None:
             for sink, position in sinks:
                 sink.sync(position)
             if self._checkpoint is not None and packed is not None:
                 self._checkpoint.write(packed)
+                self._is_kept = True
             for sink, position in sinks:
                 sink.commit(position)
 
@@ -399,13 +424,36 @@ class Job:
         if self._saving is None:
             return
         begin = clock.monotonic()
-        self._saving.wait()
-        self._saving = None
+        self._wait()
         if self._checkpoint is not None:
             self._source.commit(self._committed)
         now = clock.monotonic()
-        self._worked += now - begin
+        self._worked += now - max(begin, self._ticked)
         self.progress.checkpoint_seconds = now - self._begun
+
+    def _wait(self) -> None:
+        """Wait for disks and brokers, and raise their error; if they take long, the job is stalled.
+
+        A job that is asked to stop gives up sinks that do not take what a checkpoint has.
+        """
+        work, state = self._saving, self.progress.state
+        assert work is not None
+        while not work.ends_within(WAIT):
+            now = clock.monotonic()
+            if self._stop.is_set() and self._is_kept:
+                self._leaving = self._leaving or now + LEAVING
+                if now >= self._leaving:
+                    places = " and ".join(one.where for one in (self._sink, self._aside) if one is not None)
+                    raise CheckpointError(
+                        f"stopped before {places} took all that the last checkpoint has\n"
+                        "  hint: run the same command to continue"
+                    )
+            if state is not State.FAILED and now >= max(self._begun + STALLED, self._ticked + TICK):
+                self.progress.state = State.STALLED
+                self._worked = now - self._ticked
+                self._tick()
+        self.progress.state, self._saving = state, None
+        work.check()
 
     def _tick(self) -> None:
         """Update the progress, and report it."""

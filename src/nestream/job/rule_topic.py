@@ -25,6 +25,7 @@ from nestream.model.kafka import (
     read_kafka,
     reason,
     topics_of,
+    within,
 )
 
 OPTIONS = ("config",)
@@ -38,6 +39,8 @@ BRIEFLY = 0.2
 """How many seconds a running job waits for brokers that were away."""
 ANSWER = 2.0
 """How many seconds brokers that have just sent messages have to say that the topic is the same."""
+_DEADLINE = PATIENCE + 5
+"""The seconds after which a call that ignores its timeout is given up."""
 _MOST = 1000
 _KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
@@ -112,6 +115,7 @@ class RuleTopic:
             )
         if not self._rules:
             raise RulesError(f"there is no rule in {self.where}\n  hint: nestream rules {self.where} add ...")
+        self._check_rules()
         least = 0 if known is None else known.version  # compaction may have removed the last removal
         found = self._found(max(self._version, least))
         return found if known is None or self._id else replace(found, topic=known.topic)
@@ -281,6 +285,14 @@ class RuleTopic:
                 "  hint: set cleanup.policy=compact of the topic, or retention.ms=-1 to keep its history too"
             )
 
+    def _check_rules(self) -> None:
+        """Raise if no message can be a rule: the topic holds something else, such as events."""
+        if self._rules and not any(_may_be_a_rule(rule.text) for rule in self._rules.values()):
+            raise RulesError(
+                f"{self.where} does not look like a topic of rules: none of its messages is one\n"
+                "  hint: the key of a message is the name of a rule, and its value is the text of a query"
+            )
+
     @property
     def forgets(self) -> bool:
         """Whether earlier versions may be gone, because the topic is compacted or was truncated."""
@@ -329,6 +341,7 @@ class RuleTopic:
         """Change the rules atomically; their current state decides what has to change."""
         self._make_topic()
         self.history()
+        self._check_rules()
         known = self._found(self._version)
         wanted = {name: text for name, text in changes(known).items() if known.texts.get(name) != text}
         if not wanted:
@@ -379,8 +392,8 @@ class RuleTopic:
         try:
             producer = self._kafka.Producer(settings, logger=client_log())
             if not is_one:
-                producer.init_transactions(PATIENCE)
-                producer.begin_transaction()
+                within(_DEADLINE, producer.init_transactions, PATIENCE)
+                within(_DEADLINE, producer.begin_transaction)
             for name, text in wanted.items():
                 producer.produce(
                     self._topic,
@@ -391,13 +404,19 @@ class RuleTopic:
                     on_delivery=lambda error, _: failed.append(error) if error is not None else None,
                 )
             if not is_one:
-                producer.commit_transaction(PATIENCE)
+                within(_DEADLINE, producer.commit_transaction, PATIENCE)
             elif producer.flush(PATIENCE) and not failed:
                 raise RulesError(f"cannot write to {self.where}: the brokers do not answer in time")
         except self._kafka.KafkaException as error:
             failed.append(error)
         if failed:
             raise RulesError(f"cannot write to {self.where}: {reason(failed[0])}")
+
+
+def _may_be_a_rule(text: str) -> bool:
+    """Whether a text may be a query: it is not empty, and neither JSON nor binary, such as Avro."""
+    is_binary = any(character < " " and character not in "\n\r\t\f" for character in text)
+    return bool(text.strip()) and not text.lstrip().startswith(("{", "[")) and not is_binary
 
 
 def _read(message: Any) -> _Message:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import difflib
 import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
+from threading import Thread
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from nestream.model.extras import needs
 
 SCHEME = "kafka://"
 PORT = 9092
+T = TypeVar("T")
 PATIENCE = 20.0
 """How many seconds a broker has to answer."""
 _NO_ID = "A" * 22
@@ -134,6 +136,27 @@ def client_log() -> logging.Logger:
     return _LOG
 
 
+def within(seconds: float, call: Callable[..., T], *given: Any, **options: Any) -> T:
+    """The result of a call of the client; raises the client's error if it does not return in time.
+
+    librdkafka may ignore the timeout that a call gives it (its issue 5456), so the call has a thread of its
+    own. A thread that hangs is left behind: it does not keep the process alive.
+    """
+    found: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(call(*given, **options))
+        except BaseException as problem:
+            found.set_exception(problem)
+
+    Thread(target=run, name="nestream kafka", daemon=True).start()
+    if not wait([found], seconds).done:
+        kafka = kafka_client()
+        raise kafka.KafkaException(kafka.KafkaError(kafka.KafkaError._TIMED_OUT))
+    return found.result()
+
+
 def consumer_of(place: KafkaPlace, **settings: Any) -> Any:
     """A client that reads committed messages and keeps its own position; raises a ValueError."""
     kafka = kafka_client()
@@ -163,9 +186,10 @@ def topics_of(client: Any, place: KafkaPlace, patience: float | None = None) -> 
     try:
         return client.list_topics(timeout=PATIENCE if patience is None else patience).topics
     except kafka.KafkaException as error:
+        why = "" if _is_silence(error.args[0]) else f": {reason(error)}"
         raise ValueError(
-            f"no Kafka broker answers at {place.brokers}: {reason(error)}. "
-            "Start it, or correct the address and its config="
+            f"no Kafka broker answers at {place.brokers}{why}. "
+            f"Start it, or correct the address{' or its config=' if 'config' in place.options else ''}"
         ) from None
 
 
@@ -246,8 +270,20 @@ def check_topics(place: KafkaPlace, known: Collection[str]) -> None:
             raise ValueError(f"there is no topic {topic} at {place.brokers}. {hint}")
 
 
+def _is_silence(error: Any) -> bool:
+    """Whether a client error only says that no broker has answered."""
+    kinds = kafka_client().KafkaError
+    return isinstance(error, kinds) and error.code() in (
+        kinds._TRANSPORT,
+        kinds._TIMED_OUT,
+        kinds._ALL_BROKERS_DOWN,
+    )
+
+
 def reason(error: Any) -> str:
     """The message of a client error, on one line."""
     told = error.args[0] if getattr(error, "args", None) else error
+    if _is_silence(told):
+        return "no broker answers in time"
     text = told.str() if hasattr(told, "str") else str(told)
     return " ".join(text.split())

@@ -8,12 +8,22 @@ a failure, that number shows whether the transaction was committed; if not, it i
 from __future__ import annotations
 
 import time as clock
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 
-from nestream.model.kafka import PATIENCE, KafkaPlace, client_log, kafka_client, read_kafka, reason, topics_of
+from nestream.model.kafka import (
+    PATIENCE,
+    KafkaPlace,
+    client_log,
+    kafka_client,
+    read_kafka,
+    reason,
+    topics_of,
+    within,
+)
 from nestream.sink.match_key import match_key
 from nestream.sink.protocol import Position, Sink
 from nestream.sink.stream_sinks import Encode, table_lines
@@ -26,7 +36,9 @@ LONGEST = 300.0
 _PAUSE = 0.5
 """The seconds before a retry."""
 _STEP = 10.0
-"""The maximum seconds of one call; between two calls, a second Ctrl-C ends the process."""
+"""The timeout that one call gets."""
+_DEADLINE = 15.0
+"""The seconds after which a call that ignores its timeout is given up, and its client replaced."""
 
 
 def kafka_sink(address: str, encode: Encode = table_lines) -> Sink:
@@ -124,9 +136,10 @@ class _Topic:
 
     def _leave(self) -> None:
         """Disconnect from the brokers; what was not sent stays unsent."""
-        if self._producer is not None:
-            self._producer.purge()
-            self._producer = None
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            with suppress(self._kafka.KafkaException):  # another call of it hangs
+                within(_DEADLINE, producer.purge)
 
 
 class Transactions(_Topic):
@@ -147,7 +160,9 @@ class Transactions(_Topic):
     def publish(self, number: int, lines: list[str]) -> None:
         """Send a group in one transaction; wait for brokers that are away for a while.
 
-        After a failure, the last group may be passed again: it is sent if the brokers do not have it.
+        After a failure, the last group may be passed again: it is sent if the brokers do not have it. So a
+        failed attempt is repeated as by a restart: a new producer ends what the old one has begun, even if a
+        call of the old one still hangs, and the brokers say whether they have the group.
         """
         if number <= self._sent:
             return
@@ -156,7 +171,7 @@ class Transactions(_Topic):
             try:
                 if self._producer is None:
                     self._producer = self._client(**{"transactional.id": self.identifier})
-                    self._producer.init_transactions(_STEP)  # the brokers abort what was in progress
+                    within(_DEADLINE, self._producer.init_transactions, _STEP)  # ends what was in progress
                     if lines and self._committed() >= number:
                         return
                 if lines:
@@ -166,8 +181,13 @@ class Transactions(_Topic):
             except self._kafka.KafkaException as error:
                 problem = self._failed or error.args[0]
                 self._leave()
-                if clock.monotonic() > end or self._is_final(problem):
+                if self._is_final(problem):
                     raise self._cannot(problem) from None
+                if clock.monotonic() > end:
+                    raise SinkError(
+                        f"cannot write to {self.where}: for {LONGEST / 60:g} minutes, no broker took the "
+                        f"matches ({reason(problem)}). The checkpoint has them: the same command continues"
+                    ) from None
                 clock.sleep(_PAUSE)
 
     def has(self, number: int) -> bool:
@@ -178,14 +198,16 @@ class Transactions(_Topic):
             raise self._cannot(error.args[0]) from None
 
     def _transact(self, number: int, lines: list[str], end: float) -> None:
-        self._producer.begin_transaction()
+        producer = self._producer
+        within(_DEADLINE, producer.begin_transaction)
         for line in lines:
             self._send(line)
         noted = self._kafka.TopicPartition(self._topic, 0, number)
-        self._producer.send_offsets_to_transaction([noted], self._group.consumer_group_metadata(), _STEP)
+        group = within(_DEADLINE, self._group.consumer_group_metadata)
+        within(_DEADLINE, producer.send_offsets_to_transaction, [noted], group, _STEP)
         while True:
             try:
-                self._producer.commit_transaction(_STEP)
+                within(_DEADLINE, producer.commit_transaction, _STEP)
                 return
             except self._kafka.KafkaException as error:
                 if not error.args[0].retriable() or clock.monotonic() > end:
@@ -193,13 +215,15 @@ class Transactions(_Topic):
 
     def _committed(self) -> int:
         """The number of the last group that the brokers have; below 0 if they have none."""
-        [found] = self._group.committed([self._kafka.TopicPartition(self._topic, 0)], timeout=_STEP)
+        asked = [self._kafka.TopicPartition(self._topic, 0)]
+        [found] = within(_DEADLINE, self._group.committed, asked, timeout=_STEP)
         return int(found.offset)
 
     def close(self) -> None:
         """Disconnect from the brokers."""
         self._leave()
-        self._group.close()
+        with suppress(self._kafka.KafkaException):  # a call of it hangs
+            within(_DEADLINE, self._group.close)
 
 
 class KafkaSink:

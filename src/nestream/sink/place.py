@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from nestream.model.formats import SUFFIXES
-from nestream.model.kafka import is_kafka
+from nestream.model.kafka import KafkaPlace, is_kafka, read_kafka
 from nestream.sink.protocol import Sink
 from nestream.sink.stream_sinks import Encode, FileSink, FolderSink, ScreenSink, SocketSink, table_lines
 from nestream.sink.writer import SinkError
 
 FORMATS = ("jsonl", "parquet")
+_HERE = re.compile(r"^(127\.0\.0\.1|\[::1\]):")
 
 
 def is_folder(place: str) -> bool:
@@ -22,6 +24,22 @@ def is_folder(place: str) -> bool:
 def is_topic(place: str) -> bool:
     """Whether a place is a Kafka topic. A topic cannot hold a checkpoint, which then needs a folder."""
     return is_kafka(place)
+
+
+def share_a_topic(one: str, other: str) -> bool:
+    """Whether two places are addresses that name the same topic at the same broker."""
+    if not is_kafka(one) or not is_kafka(other):
+        return False
+    try:
+        first, second = (read_kafka(place.partition("?")[0], ()) for place in (one, other))
+    except ValueError:  # refused when it is opened
+        return False
+    return bool({*first.topics} & {*second.topics} and _hosts(first) & _hosts(second))
+
+
+def _hosts(place: KafkaPlace) -> set[str]:
+    """The brokers, with one name for this machine."""
+    return {_HERE.sub("localhost:", broker) for broker in place.brokers.lower().split(",")}
 
 
 def open_sink(place: str, format: str | None = None, *, encode: Encode = table_lines) -> Sink:

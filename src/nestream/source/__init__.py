@@ -5,7 +5,7 @@ from nestream.source.declared import declared_columns, refuse_missing
 from nestream.source.errors import SourceError
 from nestream.source.event_files import EventFile, EventFiles, event_files
 from nestream.source.files import as_beginning
-from nestream.source.listing import names_no_files
+from nestream.source.listing import is_named_by, names_no_files
 from nestream.source.place import open_source
 from nestream.source.protocol import Batch, Position, Source
 from nestream.source.reader import EventReader, read_events, read_table
@@ -25,6 +25,7 @@ __all__ = [
     "as_beginning",
     "declared_columns",
     "event_files",
+    "is_named_by",
     "names_no_files",
     "open_source",
     "read_events",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from pathlib import Path
 
 from nestream.model.formats import SUFFIXES
 from nestream.source.formats import files_below, suffix_of
@@ -23,6 +24,13 @@ def matching_files(place: str) -> list[str]:
     hidden = () if os.path.basename(place).startswith(("_", ".")) else ("_", ".")
     found = (path for path in glob.glob(place, recursive=True) if os.path.isfile(path))
     return sorted(path for path in found if not os.path.basename(path).startswith(hidden))
+
+
+def is_named_by(pattern: str, path: str) -> bool:
+    """Whether a pattern names a file that may not exist yet."""
+    if not is_pattern(pattern) or os.path.basename(path).startswith(("_", ".")):
+        return False
+    return Path(os.path.abspath(path)).match(os.path.abspath(pattern))
 
 
 def names_no_files(place: str, format: str | None) -> str | None:

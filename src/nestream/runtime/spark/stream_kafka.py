@@ -51,7 +51,8 @@ from nestream.source.json_values import not_json
 from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of
 from nestream.source.place import is_avro
 
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+"""The version of Spark's connector that is tested."""
 TOPICS_FILE = "nestream-topics.json"
 """The file of the checkpoint with the ids of the topics."""
 SOURCE_OPTIONS = (*ATTRIBUTES, "headers", "start", "config")
@@ -293,7 +294,7 @@ def _loaded(reader: Any) -> DataFrame:
             raise
         raise EventError(
             "this Spark has no connector to Kafka\n"
-            f"  hint: let Spark fetch it, --packages {CONNECTOR}:VERSION with the version of Spark, "
+            f"  hint: let Spark fetch it, --packages {CONNECTOR}, "
             "or name its jars, --jars PATH,PATH"
         ) from None
 
