@@ -49,6 +49,8 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
 
 def test_the_number_of_composites_is_estimated_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """An equality holds for most pairs in a window here, and for few of all pairs."""
+    monkeypatch.setattr(forward_pass, "_CHEAP", 0)
+    monkeypatch.setattr(forward_pass, "_DEAR", 1)
     estimated: list[float] = []
     sampled = Composite._sampled
 

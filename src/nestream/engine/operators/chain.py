@@ -33,6 +33,7 @@ from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.operators.prepared_chain import PreparedChain
 from nestream.engine.operators.product import Product
+from nestream.engine.program import Equality
 from nestream.model.expression import variables
 from nestream.model.keep import Keep, Kept
 
@@ -46,9 +47,9 @@ _KEPT = 2
 """Finding a composite and keeping it takes about this many times as long as finding a match of the chain."""
 _JOINED = 8
 """Joining a partial match leaf by leaf takes about this many times as long as finding it as a range."""
-_SPANS = 16
+_SPANS = 4
 """In how many places of the events composites are sampled."""
-_SPAN = 64
+_SPAN = 128
 """For how many rows in each place."""
 
 
@@ -90,13 +91,14 @@ class Composite:
         Without it, predicates filter what the chain builds, and an AND makes the whole block a join. `chain`
         prepares the steps without composites. A join starts at the rarest step, which has `rarest` events.
         """
-        inner, most = evaluation.inner, most_composites(evaluation)
+        inner, most, block = evaluation.inner, most_composites(evaluation), self.operator.block
         expected = self.estimate.expected(inner, Asked(0, len(inner))) or 0.0
-        if self.operator is self.estimate:
-            found, share = expected, 1.0
-        else:
-            found = self._sampled(inner)
-            share = found / max(expected, 1.0)
+        share: float = 1 / 2 ** len(block.order) if isinstance(self.estimate, Product) else 1.0
+        if block.equalities and share * expected < most:
+            share *= math.prod(self._share(evaluation, equality) for equality in block.equalities)
+        elif block.equalities:
+            share = self._sampled(inner) / expected
+        found = share * expected
         if isinstance(self.estimate, Product):
             if _KEPT * found < _JOINED * rarest:
                 return found < most
@@ -105,8 +107,22 @@ class Composite:
             return False
         return found < most or self.estimate.filtered(inner) < most
 
+    def _share(self, evaluation: Evaluation, equality: Equality) -> float:
+        """The share of the pairs of events, whatever their times, for which an equality holds."""
+        counts = []
+        for variable, attribute in (equality.left, equality.right):
+            numbers = evaluation.numbering.of((attribute,))
+            numbers = numbers[evaluation.leaf_rows(self.operator.block.leaves[variable])]
+            size = evaluation.numbering.size((attribute,))
+            counts.append(np.bincount(numbers[numbers >= 0], minlength=size).astype(float))
+        left, right = counts
+        return float(left @ right) / max(float(left.sum() * right.sum()), 1.0)
+
     def _sampled(self, evaluation: Evaluation) -> float:
-        """Estimate the number of matches from those that end in some short ranges of rows."""
+        """Estimate the number of matches from those that end in some short ranges of rows.
+
+        An equality may hold for most of the pairs in a window and for few others, such as that of a session.
+        """
         length = len(evaluation)
         found = looked_at = 0
         for first in range(0, length, max(_SPAN, length // _SPANS)):
