@@ -83,3 +83,11 @@ def test_composites_stay_within_the_budget(built: list[int | None], monkeypatch:
     assert len(query.match(in_sessions(), options={"memory": 1 << 20}))
     assert built
     assert all(count is not None and count * forward_pass._BYTES <= 1 << 20 for count in built)
+
+
+def test_a_budget_too_small_for_any_composite_is_no_error_where_there_are_none() -> None:
+    query = nestream.query(f"{JOINED} WITHIN 5")
+    events = pa.table({"ts": [1, 9, 17], "type": list("ABD"), "session": [1, 1, 1], "x": [0, 0, 0]})
+    assert not len(query.match(events, options={"memory": 1}))
+    events = pa.table({"ts": [1, 2, 17, 30], "type": list("ABCD"), "session": [1, 1, 1, 1], "x": [0] * 4})
+    assert not len(query.match(events, options={"memory": 1}))

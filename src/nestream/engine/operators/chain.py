@@ -97,7 +97,7 @@ class Composite:
         if block.equalities and share * expected < most:
             share *= math.prod(self._share(evaluation, equality) for equality in block.equalities)
         elif block.equalities:
-            share = self._sampled(inner) / expected
+            share = self._sampled(inner) / max(expected, 1.0)
         found = share * expected
         if isinstance(self.estimate, Product):
             if _KEPT * found < _JOINED * rarest:
