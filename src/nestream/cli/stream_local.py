@@ -87,9 +87,7 @@ def stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
 
 
 def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
-    warnings.simplefilter(
-        "always", RewrittenWarning
-    )  # each time counts, and Python would show the first only
+    warnings.simplefilter("always", RewrittenWarning)  # Python would show only the first
     status = StatusLine()
     told = _Told(wanted, status, names=not isinstance(query, Query))
     lateness: Any = int(wanted.lateness) if str(wanted.lateness).isdigit() else wanted.lateness

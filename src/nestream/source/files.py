@@ -39,11 +39,12 @@ class Files:
     With `once`, the source ends when all existing data was read, and warns of last lines without a line end,
     which are not read. With `whole`, such a line counts, because nobody will complete it. With `newest`,
     only the last megabytes of existing data are read: whole files, or the end of a single text file. With
-    `forgiving`, a position in a text file that was
-    replaced or cut back since is no error. A file of a folder that is renamed is continued under its new
-    name. Its position is kept for `keeps` seconds after the file is gone, across restarts too: if it comes
-    back, under any name, it is continued. What is held grows with the files that exist or are gone for less,
-    by less than a kilobyte each; of those that were replaced, the last of each name count.
+    `forgiving`, a position in a text file that was replaced or cut back since is no error.
+
+    A file of a folder that is renamed is continued under its new name. Its position is kept for `keeps`
+    seconds after the file is gone, across restarts too: if it comes back, under any name, it is continued.
+    What is held grows with the files that exist or are gone for less, by less than a kilobyte each; of those
+    that were replaced, only the last of each name are kept.
     """
 
     repeatable = True

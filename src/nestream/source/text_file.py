@@ -27,7 +27,7 @@ _IN_MEMORY = 1 << 26
 
 
 class RewrittenWarning(UserWarning):
-    """A file that was read is not only continued; each time counts, also of the same file."""
+    """A file that was read before was written anew or cut back. It matters each time it happens."""
 
 
 class Another(Enum):
