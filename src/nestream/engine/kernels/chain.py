@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nestream.engine.kernels import kernel
-from nestream.engine.kernels.search import first_at_least
+from nestream.engine.kernels.search import first_at_least, next_at_least
 
 
 @kernel
@@ -27,18 +27,19 @@ def extend_prefixes(
 ) -> Any:
     """Return the events of a step that end a prefix, given those of the previous step.
 
-    An event needs a predecessor that comes before its first event (`firsts`, itself for a single event) and,
-    where `bound` is not empty, not before its bound. It is dropped if none of its prefixes fits in a window.
-    `low` may be empty where no times are equal. Returns the places that remain, where each key begins among
-    them, the latest start of a prefix, and the range of predecessors.
+    An event needs a predecessor that comes before its first event (`firsts`, itself for a single event), is
+    not before its bound where `bound` is not empty, and has a prefix that starts in the event's window unless
+    `reach` is empty. `low` may be empty where no times are equal. Returns the places that remain, where each
+    key begins among them, the latest start of a prefix, and the range of predecessors.
 
-    Law: `previous_start` never decreases within a key, so the last predecessor has the latest start.
+    Law: `previous_start` never decreases within a key, so the last predecessor has the latest start, and the
+    predecessors with a prefix in the window are the last ones.
     """
     keys = len(begin) - 1
-    stay = np.empty(len(rows), np.int32)
-    start = np.empty(len(rows), np.int32)
-    lowest = np.empty(len(rows), np.int32)
-    end = np.empty(len(rows), np.int32)
+    stay = np.empty(len(rows) + 1, np.int32)
+    start = np.empty(len(rows) + 1, np.int32)
+    lowest = np.empty(len(rows) + 1, np.int32)
+    end = np.empty(len(rows) + 1, np.int32)
     stay_begin = np.zeros(keys + 1, np.int32)
     count = 0
     for key in range(keys):
@@ -48,23 +49,20 @@ def extend_prefixes(
         after = first
         for place in range(begin[key], begin[key + 1]):
             earliest = low[firsts[place]] if len(low) else firsts[place]
-            if (
-                after > first and previous[after - 1] >= earliest
-            ):  # composites come in the order of their ends
-                after = first_at_least(previous, first, after, earliest)
-            while after < limit and previous[after] < earliest:
-                after += 1
+            if after > first and previous[after - 1] >= earliest:  # composites are in the order of their ends
+                after = first_at_least(previous, previous_begin[key], after, earliest)
+            after = next_at_least(previous, after, limit, earliest)
+            if len(reach):
+                first = next_at_least(previous_start, first, limit, reach[rows[place]])
             from_ = first
-            if len(bound) and bound[place] > 0:
+            if len(bound) and bound[place] > 0 and first < after:
                 from_ = first_at_least(previous, first, after, bound[place])
-            if from_ < after:
-                latest = previous_start[after - 1]
-                if len(reach) == 0 or latest >= reach[rows[place]]:
-                    stay[count] = place
-                    start[count] = latest
-                    lowest[count] = from_
-                    end[count] = after
-                    count += 1
+            if first < after:
+                stay[count] = place
+                start[count] = previous_start[after - 1]
+                lowest[count] = from_
+                end[count] = after
+                count += from_ < after  # branch-free, because the branch would be unpredictable
     stay_begin[keys] = count
     return stay[:count], stay_begin, start[:count], lowest[:count], end[:count]
 
@@ -188,9 +186,10 @@ def fill_in_order(
     Continues where an earlier call stopped because `found` was full: the last entry of `at` is the number of
     the next last event, and the last one of `until` whether it was begun.
 
-    Law: only the last step has a `lowest` above the beginning of its key. So each place whose prefix fits in
-    the window, and which precedes the last predecessor of the next step, is followed by a range that is not
-    empty: going forward has no dead ends either.
+    Law: apart from the window, only the last step has a `lowest` above the beginning of its key. So each
+    place whose prefix fits in the window, and which precedes the last predecessor of the next step, is
+    followed by a range that is not empty: going forward has no dead ends either. The last step's own range
+    begins with the first place that the window allows.
     """
     count = 0
     steps = len(at) - 1
@@ -207,7 +206,8 @@ def fill_in_order(
             for before in range(steps - 2, -1, -1):
                 first = lowest[until[before + 1] - 1]
                 until[before] = end[until[before + 1] - 1]
-            at[0] = first_in_window(start, first, until[0], reach[rows[trigger]])
+            window = reach[rows[trigger]]
+            at[0] = first if steps == 1 else first_in_window(start, first, until[0], window)
         while step >= 0:
             if step == steps - 1:
                 first = at[step]

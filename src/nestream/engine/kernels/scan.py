@@ -15,12 +15,14 @@ def of_known_types(indices: Any, known: Any) -> Any:
 
     `indices` are by row into `known`, which holds the number of each type, -1 for one that no leaf takes.
     """
-    codes = np.empty(len(indices) + 1, np.int16)
+    is_known = (known >= 0).astype(np.uint8)
     rows = np.empty(len(indices) + 1, np.int64)
-    count = 0
+    count = np.uint64(0)
     for row in range(len(indices)):  # branch-free, because the branch would be unpredictable
-        code = known[indices[row]]
-        codes[count] = code
         rows[count] = row
-        count += code >= 0
-    return codes[:count], rows[:count]
+        count += np.uint64(is_known[np.uint64(indices[row])])
+    rows = rows[: np.int64(count)]
+    codes = np.empty(len(rows), np.int16)
+    for i in range(len(rows)):
+        codes[i] = known[indices[rows[i]]]
+    return codes, rows

@@ -22,6 +22,20 @@ def first_at_least(values: Any, low: int, high: int, wanted: int) -> int:
 
 
 @kernel
+def next_at_least(values: Any, at: int, limit: int, wanted: Any) -> int:
+    """The first place from `at` on whose value is at least `wanted`, or `limit`.
+
+    It is mostly near, so the first three places are counted without a branch, which would be unpredictable.
+    `values` never decrease.
+    """
+    if at + 2 < limit:
+        at += int(values[at] < wanted) + int(values[at + 1] < wanted) + int(values[at + 2] < wanted)
+    while at < limit and values[at] < wanted:
+        at += 1
+    return at
+
+
+@kernel
 def places(values: Any, begin: Any, number: Any, wanted: Any) -> Any:
     """For each query, the first place of its key's stretch whose value is at least the wanted one.
 

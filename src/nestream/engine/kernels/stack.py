@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nestream.engine.kernels import kernel
-from nestream.engine.kernels.search import first_at_least
+from nestream.engine.kernels.search import first_at_least, next_at_least
 
 LEAST = int(np.iinfo(np.int64).min)
 
@@ -142,15 +142,10 @@ def window_starts(measure: Any, size: np.int64, since: np.int64) -> Any:
     """
     found = np.empty(len(measure) - since, np.int32)
     first = 0
-    row = since
-    while row < len(measure) and measure[row] < LEAST + size:  # the difference would overflow
-        found[row - since] = 0
-        row += 1
-    while row < len(measure):  # branch-free, because the branch would be unpredictable
-        before = measure[first] < measure[row] - size
+    for row in range(since, len(measure)):
+        if measure[row] >= LEAST + size:  # otherwise the difference would overflow
+            first = next_at_least(measure, first, row, measure[row] - size)
         found[row - since] = first
-        first += before
-        row += not before
     return found
 
 

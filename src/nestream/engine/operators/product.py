@@ -22,6 +22,9 @@ from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked
 from nestream.engine.pieces import Counts, pieces
 
+_SPARSE = 16
+"""Rows are sorted by counting if there are at most this many events for each."""
+
 
 @dataclass(frozen=True)
 class _Ranges:
@@ -92,10 +95,7 @@ class Product:
         number = np.concatenate([key_of_place(stack.begin, len(stack)) for stack in stacks])
         ends = np.cumsum([0, *map(len, stacks)], dtype=np.int32)
         begin = np.stack([stack.begin + first for stack, first in zip(stacks, ends[:-1], strict=True)])
-        if evaluation.since:  # few of the events held
-            order = np.argsort(rows, kind="stable").astype(np.int32)
-        else:
-            order, _ = sorted_by_key(np.arange(len(rows), dtype=np.int32), rows, len(evaluation))
+        order = _by_row(rows)
         events, parts = taken(rows, order), taken(parts, order)
         found, lows, highs, counts = ranges_before(
             events, parts, taken(number, order), rows, begin, evaluation.reach, np.int64(evaluation.since)
@@ -148,6 +148,16 @@ class Product:
         found = self._ranges(evaluation, asked)
         few = found.counts.max(initial=0) < MOST
         yield int(found.counts.sum()) if few else _exact(found.lows, found.highs)
+
+
+def _by_row(rows: Rows) -> Rows:
+    """The places of rows in the order of the rows, then of the places."""
+    first, end = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
+    if end - first > _SPARSE * len(rows):  # few of the events held
+        return np.argsort(rows, kind="stable").astype(np.int32)
+    order, _ = sorted_by_key(np.arange(len(rows), dtype=np.int32), rows - np.int32(first), end - first)
+    found: Rows = order
+    return found
 
 
 def _exact(lows: Rows, highs: Rows) -> int:
