@@ -39,20 +39,18 @@ def ranges_before(events: Any, parts: Any, number: Any, rows: Any, begin: Any, r
             end += 1
         for j in range(i, end if row >= since else i):
             product = 1
-            line = 0
-            for part in range(width):
-                if part != parts[j]:
-                    low = first[part, number[j]]
-                    high = passed[part, number[j]]
-                    while low < high and rows[low] < reach[row]:
-                        low += 1
-                    first[part, number[j]] = low
-                    lows[line, count] = low
-                    highs[line, count] = high
-                    line += 1
-                    if product < MOST or low == high:
-                        # interpreted, the product of NumPy integers of 32 bits would overflow
-                        product = min(product * (int(high) - int(low)), MOST)
+            for line in range(width - 1):
+                part = line + int(line >= parts[j])
+                low = first[part, number[j]]
+                high = passed[part, number[j]]
+                while low < high and rows[low] < reach[row]:
+                    low += 1
+                first[part, number[j]] = low
+                lows[line, count] = low
+                highs[line, count] = high
+                if product < MOST or low == high:
+                    # interpreted, the product of NumPy integers of 32 bits would overflow
+                    product = min(product * (int(high) - int(low)), MOST)
             found[count] = j
             counts[count] = product
             count += product > 0
