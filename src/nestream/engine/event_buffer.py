@@ -8,7 +8,7 @@ all.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -55,11 +55,15 @@ class Piece:
     """The rows of the events in that batch; None for all."""
     members: dict[int, Rows]
     """For each leaf with events in this piece, their rows in it."""
+    _columns: dict[str, pa.Array] = field(default_factory=dict)
 
     def column(self, name: str) -> pa.Array:
-        """One column of the events."""
-        found = self.source.column(name)
-        return found if self.taken is None else found.take(pa.array(self.taken))
+        """One column of the events, copied out of the batch when it is first read."""
+        if self.taken is None:
+            return self.source.column(name)
+        if name not in self._columns:
+            self._columns[name] = self.source.column(name).take(pa.array(self.taken))
+        return self._columns[name]
 
 
 class EventBuffer:
@@ -86,8 +90,8 @@ class EventBuffer:
         self.pos: Ints = np.empty(0, np.int64)
         self.ts: Ints = np.empty(0, np.int64)
         self.type: npt.NDArray[np.int16] = np.empty(0, np.int16)
-        self._source: tuple[pa.RecordBatch, Ints] | None = None
-        """The batch that all the events arrived in, and their rows in it, while there is only one."""
+        self._source: Piece | None = None
+        """The piece with all the events, while there is only one and its columns are still in its batch."""
         self._shown = 0
         """How many events matches have shown so far."""
         self._held = self._no_columns()
@@ -255,7 +259,7 @@ class EventBuffer:
         first, *others = pieces
         alone = self._source is None and not len(self) and not others
         if alone and first.taken is not None and first.source.schema.equals(self._held.schema):
-            self._source = first.source, first.taken
+            self._source = first
             return
         self._gather()
         for piece in pieces:
@@ -269,7 +273,8 @@ class EventBuffer:
         source = self._source
         if source is not None:
             held = self._no_columns()
-            held.append(*source)
+            columns = [source.column(name) for name in self.columns]
+            held.append(pa.RecordBatch.from_arrays(columns, schema=held.schema), None)
             self._held = held  # first: whoever sees no source takes these
             self._source = None
 
@@ -291,13 +296,13 @@ class EventBuffer:
         if source is None or self._shown > len(self):  # close together, the events are in the cache
             self._gather()
             return self._held, rows, members
-        batch, taken = source
+        taken = source.taken
 
         def of(own: Mapping[str, Ints]) -> dict[str, Ints]:
             return {name: taken_or_none(taken, column) for name, column in own.items()}
 
         groups = {name: Members(group.counts, of(group.rows)) for name, group in members.items()}
-        return TableOfEvents(pa.Table.from_batches([batch])), of(rows), groups
+        return TableOfEvents(pa.Table.from_batches([source.source])), of(rows), groups
 
     def take_fresh(self) -> set[int]:
         """Return the leaves that received events since the last call."""
@@ -363,9 +368,7 @@ class EventBuffer:
 
     def _column(self, name: str, first: int) -> pa.Array | pa.ChunkedArray:
         source = self._source
-        if source is None:
-            return self._held.since(name, first)
-        return source[0].column(name).take(pa.array(source[1][first:]))
+        return self._held.since(name, first) if source is None else source.column(name).slice(first)
 
     def integers(self, name: str) -> npt.NDArray[Any] | None:
         """The values of an attribute for every row, if they are integers without NULL and held as such."""

@@ -20,11 +20,16 @@ from nestream.engine.native import NativeProgram
 from nestream.engine.ordering import found_in_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.model.columns import times_of
+from nestream.model.event_types import ANY_TYPE
 from nestream.model.keep import Keep
 from nestream.model.schema import Schema
 
 ROWS = 1 << 19
-"""The approximate number of events in a slice."""
+"""The approximate number of events in a slice; twice as many if the query reads few of them."""
+_FEW = 6
+"""Few are less than one in this many."""
+_SAMPLE = 1_000
+"""About how many events are looked at to know that."""
 _SHARE = 4
 """A slice is at least this many times as long as what it repeats of the previous one."""
 _PIECES = 4
@@ -54,6 +59,15 @@ def can_be_sliced(program: Program) -> bool:
     )
 
 
+def _rows(types: pa.ChunkedArray, program: Program) -> int:
+    """How many events a slice should have, given the types of all events."""
+    read = {name for leaf in program.leaves for name in leaf.types}
+    if len(types) <= ROWS or ANY_TYPE in read:
+        return ROWS
+    sample = types.take(pa.array(np.arange(0, len(types), -(-len(types) // _SAMPLE)))).to_pylist()
+    return 2 * ROWS if _FEW * sum(name in read for name in sample) < len(sample) else ROWS
+
+
 def _kept_by_last(program: Program, keep: Keep) -> bool:
     """Whether matches among which KEEP chooses have the same last event."""
     per = set(keep.variables)
@@ -72,7 +86,7 @@ class TimeSlices:
         """The first row of each chunk, and the number of rows."""
         self._before = program.window
         self._after = program.window if Decided.WINDOW in program.decided else 0
-        count = -(-len(events) // ROWS)
+        count = -(-len(events) // _rows(events.column(schema.type), program))
         self._rows = len(events) if count < 2 else -(-len(events) // (-(-count // threads) * threads))
         """How many events the next slice has."""
         self._most = _PIECES * PIECE // program.width
