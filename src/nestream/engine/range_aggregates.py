@@ -72,7 +72,12 @@ class Range:
 
 
 def from_table(evaluation: Evaluation, over: Aggregate, members: Range) -> Vector | None:
-    """The aggregate of each match; None if no table answers it."""
+    """The aggregate of each match; None if no table answers it.
+
+    Tables answer COUNT, FIRST, LAST and EVERY of any values, SUM, AVG, MIN and MAX of integers and of finite
+    floats, and STDDEV of integers whose squares add up exactly. They do not answer an operand that mentions
+    other events, an AVG whose sum overflows, or PREV outside EVERY or with a default.
+    """
     if over.operand == Literal(True) and over.function == "count":
         return Vector(np.subtract(members.end, members.first, dtype=np.int64))
     function = "different" if over.distinct and over.function == "count" else over.function

@@ -83,7 +83,11 @@ class Single:
 
     @classmethod
     def of(cls, progress: Progress, *, whole: bool) -> Single | None:
-        """The state for single events; None where the query or its columns need the engine."""
+        """The state for single events; None if the query or its columns need the engine.
+
+        A query needs it if it has KEEP, groups or a function of the user's own, or reads composite events. A
+        column needs it if `check_of` has no check for its type.
+        """
         run = progress.run
         if isinstance(run, LayeredRun):
             return None
@@ -258,7 +262,11 @@ class Shown:
 
     @classmethod
     def of(cls, run: LocalRun, formulas: Formulas) -> Shown | None:
-        """How matches are shown; None if only the engine can, or must remember those it emitted."""
+        """How matches are shown; None if only the engine can, or must remember those it emitted.
+
+        It must remember them if a projection may find a match again with a later event. Only the engine shows
+        composite events, groups, and returned values for whose type `shown_as` has no conversion.
+        """
         program = run.program
         if program.distinct and not told_by_last(program, at_once=False):
             return None

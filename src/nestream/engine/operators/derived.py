@@ -29,11 +29,11 @@ from nestream.engine.operators.operator import Asked, PhysicalOperator
 NONE = -1
 _EMPTY = np.empty(0, np.int32)
 _DEAR = 64
-"""Inner matches are built for all outer matches only if there are at most this many per event."""
+"""A staircase is made from inner matches only if there are at most this many per event."""
 _CHEAP = 1 << 20
 """Or this many in all."""
 _FEW_NEW = 8
-"""And only if at least one in this many events is new."""
+"""And only if at least one in this many of the events held is new."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,11 @@ class MatchStair:
     key: tuple[Term, ...] = field(default=())
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
-        """Build it from the latest starts of its matches; None if it does not pay off."""
+        """Build it from the latest starts of its matches; None if it does not pay off.
+
+        It does not if few of the events held are new, or if there are too many inner matches. The negation is
+        then evaluated match by match.
+        """
         if _FEW_NEW * (len(evaluation) - evaluation.since) < len(evaluation):
             return None
         evaluation = evaluation.inner
