@@ -157,7 +157,7 @@ class Single:
         return time if time != END else None
 
     def _learns(self, event: dict[Any, Any]) -> bool:
-        """Whether the attributes without a column need none; they are then known from now on."""
+        """Whether the query reads none of the attributes without a column; they are ignored from now on."""
         unknown = [name for name in event if name not in self._checks]
         is_text = all(name.__class__ is str for name in unknown)
         if self.whole or not is_text or len(self._checks) + len(unknown) > _MOST_NAMES:
@@ -234,7 +234,7 @@ class Single:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether searches find something before they give up."""
+        """Whether some of the last searches ended before they gave up."""
         return self._given_up < _PATIENCE
 
     def table(self, events: list[dict[str, Any]]) -> pa.Table:

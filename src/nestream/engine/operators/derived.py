@@ -64,7 +64,7 @@ class Staircase:
 
 
 class Stair(Protocol):
-    """Describes how a staircase is built. Equal ones share it, whatever their variables are called."""
+    """Describes how a staircase is built, without names of variables, so that equal ones share it."""
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
         """Build the staircase for an evaluation; None if it would cost more than it saves."""
@@ -91,7 +91,10 @@ class Derived:
 
 
 def keys_of(evaluation: Evaluation, key: tuple[str, ...], terms: Sequence[tuple[str, Rows]]) -> Rows:
-    """The number, under the attributes of `key`, of the given attributes of some rows."""
+    """For each match, the number of its key.
+
+    `terms` are the attributes that equal those of `key`, each with the rows of its events.
+    """
     numbering = evaluation.numbering
     columns = [taken(numbering.of((attribute,)), rows) for attribute, rows in terms]
     return columns[0] if len(columns) == 1 else numbering.combine(key, columns)
@@ -254,7 +257,7 @@ class ConjunctionStair:
 
 @dataclass(frozen=True)
 class AllKeysStair:
-    """The staircase of all keys together: if only inner events share a key, the latest start of any."""
+    """The staircase of all keys together, for an expression whose key is not linked to the outer match."""
 
     inner: Stair
 
