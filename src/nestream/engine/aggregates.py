@@ -41,13 +41,16 @@ from nestream.model.vector import Mask, Vector
 AGGREGATE = "\2"
 """The variable that stands in for computed aggregates in an expression: `\\2.0` is the first of them."""
 _PREVIOUS = "\3"
-"""The same for the values of previous members (PREV)."""
+"""The variable that stands in for the values of previous members (PREV)."""
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Expanded:
-    """The members of the matches of `bindings`, match by match: each one's match and event rows."""
+    """The members of all the matches of `bindings`, one match after the other.
+
+    `whose` is the match of each member, `rows` holds the rows of its events by variable.
+    """
 
     whose: Ints
     rows: Mapping[str, Rows]
@@ -346,7 +349,7 @@ def _small(values: Ints, sizes: Ints) -> bool:
 
 
 def _of_decimals(over: Aggregate, values: npt.NDArray[Any], begin: Ints) -> Vector:
-    """The same for decimals, match by match."""
+    """Reduce decimals, match by match, as `_of_integers` does."""
     stretches = (values[a:b].tolist() for a, b in pairwise(begin.tolist()))
     return Vector.from_items([_of_decimal(over.function, one) for one in stretches])
 

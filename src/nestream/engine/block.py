@@ -26,9 +26,9 @@ class Block:
 
     `leaves` maps each variable to its leaf. `order` holds the pairs that must follow each other, `apart` the
     pairs that might be the same event and must not be. `equalities` and `predicates` relate variables.
-    `steps` follow each other: single variables, and the variables of an AND. `key` is set where every
-    variable has attributes that are equal in all of them. `judged` are the predicates over aggregates of
-    groups.
+    `steps` follow each other: single variables, and the variables of an AND. `key` maps every variable to its
+    attributes that are equal in all of them; it is None if there are none. `judged` are the predicates over
+    aggregates of groups.
     """
 
     leaves: Mapping[str, int]
@@ -136,7 +136,7 @@ def why_no_range(group: Group) -> str | None:
 
 
 def chain_of(steps: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:
-    """The variables of steps that have one each; None if some have several."""
+    """The variables of the steps if each step has one; None otherwise."""
     names = tuple(name for step in steps for name in step)
     return names if len(names) == len(steps) else None
 
@@ -147,7 +147,7 @@ def has_groups(block: Block) -> bool:
 
 
 def closure(order: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """Every pair that follows from the given pairs."""
+    """The transitive closure of an order: every pair that follows from the given ones."""
     reach = frozenset(order)
     while True:
         more = {(a, d) for a, b in reach for c, d in reach if b == c} - reach

@@ -50,7 +50,7 @@ def _distinct(rows: Ints) -> Ints:
 
 
 def _contained(rows: Ints, among: Ints) -> npt.NDArray[np.bool_]:
-    """Which rows occur among others."""
+    """Which of the rows are among the others."""
     numbers = numbered(np.concatenate([among, rows]))
     return np.isin(numbers[len(among) :], numbers[: len(among)])
 

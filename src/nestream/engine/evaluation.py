@@ -51,7 +51,7 @@ class Bindings:
     in_order: bool = False
     """Whether they are whole matches in the order of their last events, then of their rows.
 
-    Those that are found next then follow them.
+    If so, the matches that the operator yields next follow them in that order.
     """
 
     def only(self, which: npt.NDArray[Any]) -> Bindings:
@@ -77,7 +77,7 @@ class Stack:
         return len(self.rows)
 
     def by(self, measure: Rows) -> Rows:
-        """A measure of events, given by row, for each place; gathered once."""
+        """The measure of the event at each place, given a measure by row; gathered once."""
         if measure is self.rows:
             return self.rows
         if id(measure) not in self._measured:
@@ -151,7 +151,7 @@ class Evaluation:
         return np.arange(len(self), dtype=np.int32)
 
     def _reach(self, *, lasting: bool) -> Rows:
-        """Computed from the new events alone if the window is the same in every evaluation."""
+        """With `lasting`, every evaluation has this window: only the rows of new events are computed."""
         reach = (
             self.events.growing(self.window, lambda: _Reach(self.window)) if lasting else _Reach(self.window)
         )
@@ -162,7 +162,7 @@ class Evaluation:
 
     @property
     def inner(self) -> Evaluation:
-        """The same for matches of inner expressions, which may end anywhere inside the outer interval.
+        """The evaluation of inner expressions, whose matches may end anywhere inside the outer interval.
 
         In a window of events, that interval ends with the last event of its time, so it is longer by that
         many rows.
@@ -176,7 +176,10 @@ class Evaluation:
         return Evaluation(self.cache, window, self.limit, self.memory, lasting=window == self.window)
 
     def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:
-        """Return what is built once for all queries that need it, whatever their variables are called."""
+        """Return the value called `what`, made on first use.
+
+        Queries that use the same name share the value, so a name contains no variable of a query.
+        """
         return self.cache.once(what, make)
 
     def stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
@@ -188,7 +191,7 @@ class Evaluation:
         return self.events.leaf_rows[leaf]
 
     def made_stack(self, leaf: int, key: tuple[str, ...] | None) -> Stack:
-        """The same for a single use: it is not kept."""
+        """The same stack for a single use: it is not kept."""
         rows = self.leaf_rows(leaf)
         if key is None:
             return Stack(rows, np.array((0, len(rows)), np.int32))

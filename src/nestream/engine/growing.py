@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 _ROOM = 4
-"""An array of more than this many times the length of its values is given up for a smaller one."""
+"""An array that is more than this many times as long as its values is replaced by a smaller one."""
 
 
 class Growing:
@@ -44,7 +44,7 @@ class Growing:
         self._end = end
 
     def drop(self, count: int, *, less: int = 0) -> None:
-        """Forget the first values, or all if there are fewer; the others become smaller, but not negative."""
+        """Forget the first values, or all if there are fewer; subtract `less` from the others, down to 0."""
         self._first = min(self._first + count, self._end)
         if less:
             own = self.values

@@ -19,7 +19,7 @@ from nestream.model.lazy import compute as pc
 from nestream.model.match_table import Mask, Rows, TableOfEvents
 
 _FEW = 4096
-"""Up to this many values NumPy takes less time, above it Arrow, which also lets other threads run."""
+"""Up to this many values, NumPy is faster; above it Arrow, which also lets other threads run."""
 _FEW_WORDS = 64
 """How many words of a dictionary may be unused before it is rebuilt."""
 
@@ -189,7 +189,7 @@ def _fixed_width(datatype: pa.DataType) -> np.dtype[Any] | None:
 
 
 def _without_lost_words(column: pa.Array) -> pa.Array:
-    """Rebuild a dictionary that has many more words than rows: forgotten rows used them."""
+    """The column; its dictionary is rebuilt if most of its words occurred only in forgotten rows."""
     if not pa.types.is_dictionary(column.type) or len(column.dictionary) <= 2 * len(column) + _FEW_WORDS:
         return column
     return column.cast(column.type.value_type).dictionary_encode().cast(column.type)

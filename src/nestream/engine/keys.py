@@ -23,7 +23,7 @@ from nestream.model.vector import Vector
 _FEW = 4096
 """The maximum number of new events whose values are looked up one by one."""
 _ROUNDS = 2
-"""In how many such rounds in a row it pays to make the table for looking them up."""
+"""The table for looking them up is made once this many rounds in a row had so few new events."""
 
 
 class Numbering:
@@ -74,7 +74,10 @@ class Numbering:
     def _renumbered(
         self, attributes: tuple[str, ...], numbers: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], int]:
-        """Renumber the combinations that occur in some row; also return which of the wanted ones occur."""
+        """Renumber combinations of values, so that only those of some event have a number.
+
+        Also returns which of the given ones have a number, and how many numbers there are.
+        """
         slots = tuple(self.classes.get(name, name) for name in attributes)
         if slots not in self._occurring:
             members = [[name for name, of in self.classes.items() if of == slot] or [slot] for slot in slots]
@@ -115,7 +118,7 @@ class _Numbers:
         self._least: int | None = None
         """The value with the number 0; None if numbers are not distances."""
         self._known: dict[Any, int] | None = None
-        """Otherwise the number of each value, once it pays to look them up."""
+        """Otherwise the number of each value; None until looking values up pays off."""
         self._in_a_row = 0
         """In how many rounds in a row few events were new."""
 
@@ -166,7 +169,7 @@ class _Numbers:
         self._size = max(size, 1)
 
     def _by_value(self, events: EventBuffer, done: int, most: int) -> bool:
-        """Number new events by their values, unless there are too many of either."""
+        """Number new events by looking up their values; return whether that is possible and pays off."""
         self._in_a_row = self._in_a_row + 1 if len(events) - done <= _FEW else 0
         if not self._in_a_row or (self._known is None and self._in_a_row < _ROUNDS):
             return False  # Arrow encodes all of them faster than Python looks up the new ones
@@ -190,7 +193,7 @@ class _Numbers:
 
 
 def _most(events: EventBuffer) -> int:
-    """The greatest number that is worth an array of that length."""
+    """The greatest size of a numbering: arrays of that length are made, so the events held limit it."""
     return max(4 * len(events), _FEW)
 
 

@@ -2,8 +2,8 @@
 
 A match is emitted when it is decided: with its last event, or once the time of its last event, or the window
 of its first, has passed. So the state is only the events that can still be part of a match, and how far
-matches are decided. Between batches, nothing of a match is kept except, where the output is distinct, what
-was emitted.
+matches are decided. Between batches, the only matches kept are those that KEEP holds and, if the output is
+distinct, those that were emitted and could be found again.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Matcher:
         return min([self._frontier(), *(match.end for match in held)])
 
     def _chosen(self, cache: EvaluationCache) -> list[Matches] | None:
-        """The matches that KEEP keeps, where they can be found without building the others."""
+        """The matches that KEEP keeps, if they can be found without building the others; None otherwise."""
         keep = self.program.keep
         if keep is None or self.emitted is not None or len(self.program.outlines) > 1:
             return None
@@ -153,9 +153,9 @@ class Matcher:
         return min(moments)
 
     def _first_reached(self, done: int) -> int:
-        """The first row that a match may have whose last event is at a position or later, or yet to come.
+        """The first row that a match still to be found may have: one that ends at a position or later.
 
-        Where the last event is not shown, a match that is found later may end with this one.
+        If a projection leaves out the last event, what it shows of such a match may end with that first row.
         """
         store, program = self.store, self.program
         match program.measure:
@@ -191,7 +191,7 @@ class Matcher:
                     yield from self._completed(matches, made)
 
     def counts_between(self, first: int, end: int | None) -> Iterator[int]:
-        """Count these matches in parts, building only what is needed."""
+        """Count the matches of `between` in parts, building only what is needed."""
         rows = self._all_arrived(first, end)
         if not len(self.store):
             return
@@ -307,7 +307,7 @@ class Matcher:
     def _halved(
         self, operators: Sequence[Operator], first: int, end: int, targets: list[int], *, at_once: bool
     ) -> Iterator[Matches]:
-        """The matches of a slice that has more than a piece holds."""
+        """The matches of a slice that has too many for a piece, from its halves."""
         middle = self._cut(first, max(1, (end - first) // 2), end)
         if middle >= end:
             yield from self._at_one_moment(operators, first, end, targets, at_once=at_once)
@@ -319,7 +319,7 @@ class Matcher:
                 yield from self._halved(operators, since, until, targets, at_once=at_once)
 
     def _nothing_new(self, targets: list[int], *, at_once: bool) -> bool:
-        """Whether what is now decided has no event that could be the last (or first) of a match."""
+        """Whether no undecided event before the targets could be the last (or first) of a match."""
         store = self.store
         for outline, done, target in zip(self.program.outlines, self.decided, targets, strict=True):
             by_last = at_once or outline.decided is not Decided.WINDOW
@@ -378,7 +378,7 @@ class Matcher:
     def _at_one_moment(
         self, operators: Sequence[Operator], first: int, end: int, targets: list[int], *, at_once: bool
     ) -> Iterator[Matches]:
-        """The matches of a moment with more than a piece holds, in ordered pieces."""
+        """The matches of one moment, which has too many for a piece, in pieces in output order."""
         if not at_once and Decided.WINDOW in self.program.decided:  # sorted once all are found
             for found in self._parts(operators, first, end, targets):
                 yield from self._sorted([found], repeated=True)

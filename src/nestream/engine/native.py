@@ -26,7 +26,7 @@ _FEW = 4096
 
 @dataclass(frozen=True)
 class NativeProgram(Program):
-    """A query as physical operators: its matches are those of all of them."""
+    """A query as physical operators, whose matches together are its matches."""
 
     physical: tuple[PhysicalOperator, ...]
     shown: ShownGroups | None = None
@@ -125,14 +125,14 @@ class RunningOperator(Operator):
         return max(1, int((end - first) * min(1.0, 0.7 * self.evaluation.limit / max(expected, 1.0))))
 
     def within(self, first: int, end: int, spans: Mapping[str, Span]) -> Iterator[Matches]:
-        """The same, limited to matches whose variables have positions in some spans."""
+        """The matches of `run` whose variables have positions in some spans."""
         rows = {name: self._rows(span) for name, span in spans.items()}
         join = LateralJoin(self.physical.block)
         found = join.within(self.evaluation, self._asked(first, end), rows)
         return (Matches(part.rows, part.count) for part in found)
 
     def chosen(self, keep: Keep) -> Matches | None:
-        """The matches that KEEP keeps, where the others need not be built."""
+        """The matches that KEEP keeps; None if the others must be built to know them."""
         physical = self.physical
         found = physical.chosen(self.evaluation, keep) if isinstance(physical, Chain) else None
         return None if found is None else Matches(found.rows, found.count)

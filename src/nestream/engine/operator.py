@@ -41,7 +41,7 @@ class Matches:
     in_order: bool = field(default=False, kw_only=True)
     """Whether they are ordered by their last events, then by their rows in the order of `rows`.
 
-    Those that an operator finds next then follow them.
+    If so, the matches that the operator yields next follow them in that order.
     """
 
     def only(self, which: npt.NDArray[np.bool_]) -> Matches:
@@ -73,7 +73,7 @@ class Operator(ABC):
 
     @abstractmethod
     def within(self, first: int, end: int, spans: Mapping[str, Span]) -> Iterator[Matches]:
-        """The same, limited to matches whose variables have positions in some spans."""
+        """The matches of `run` whose variables have positions in some spans."""
 
     def counts(self, first: int, end: int) -> Iterator[int]:
         """Count the matches of a range, in parts; override it where counting need not build them."""

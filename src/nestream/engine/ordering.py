@@ -31,7 +31,7 @@ def in_output_order(columns: Rows, moment: Rows) -> Rows:
 
 
 def told_by_last(program: Program, *, at_once: bool) -> bool:
-    """Whether equal matches have the same last event, which decides them, so that they come together."""
+    """Whether equal matches come together: all show their last event, which decides them."""
     decided = set(program.decided)
     if not at_once and (len(decided) > 1 or Decided.WINDOW in decided):
         return False

@@ -41,7 +41,7 @@ class LeafSpec:
         return LeafSpec(self.types, (*self.filters, later))  # last: leaves share the first tests
 
     def before(self, time: int | None) -> LeafSpec:
-        """The leaf that `since` limited to a time; itself for None."""
+        """The leaf that `since(time)` was called on; this leaf itself if the time is None."""
         return self if time is None else LeafSpec(self.types, self.filters[:-1])
 
     @classmethod
@@ -158,7 +158,9 @@ class Scope:
     attributes: tuple[str, ...]
     distinct: bool
     looks_back: bool
-    """Whether a negation looks before the match: two windows are then held where matches wait for one.
+    """Whether a negation or group looks before the match.
+
+    If matches also wait for their window, two windows of events are held.
     """
 
     keep_keys: frozenset[str] | None = field(default=None, kw_only=True)
@@ -216,4 +218,4 @@ class Program(Scope, ABC):
 
     @abstractmethod
     def explain_json(self, measured: Sequence[Measured] = ()) -> dict[str, Any]:
-        """The same as plain data: `engine` is the program."""
+        """How the program runs, as plain data under `engine`."""

@@ -51,7 +51,7 @@ class Matchers:
     def decide_each(
         self, watermark: int, *, in_order: bool = True
     ) -> Iterator[tuple[int, Iterator[Matches]]]:
-        """The same, with the matches of a program together: stop reading them to stop the search."""
+        """Emit the matches program by program; to stop the search of one, stop reading its matches."""
         self.events.seal()
         for member in self.members:
             member.watermark = watermark if member.watermark is None else max(watermark, member.watermark)

@@ -46,7 +46,7 @@ _BLOCK = 1 << _BITS
 _MEMBER = "\4"
 """The variable of a member in the name of a table: queries with other names for it share the table."""
 _EXACT = 2.0**-70
-"""An upper limit of the error of a prefix sum of two floats per value, times 1e9, relative to all values."""
+"""1e9 times the greatest error of a prefix sum per value, relative to the sum of the absolute values."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,12 @@ class Range:
 
 
 def from_table(evaluation: Evaluation, over: Aggregate, members: Range) -> Vector | None:
-    """The aggregate of each match; None if no table answers it."""
+    """The aggregate of each match; None if no table answers it.
+
+    Tables answer COUNT, FIRST, LAST and EVERY of any values, SUM, AVG, MIN and MAX of integers and of finite
+    floats, and STDDEV of integers whose squares add up exactly. They do not answer an operand that mentions
+    other events, an AVG whose sum overflows, or PREV outside EVERY or with a default.
+    """
     if over.operand == Literal(True) and over.function == "count":
         return Vector(np.subtract(members.end, members.first, dtype=np.int64))
     function = "different" if over.distinct and over.function == "count" else over.function
@@ -172,7 +177,10 @@ class Table:
 
     @cached_property
     def floats(self) -> tuple[Values, Values, Ints, float]:
-        """Prefix sums of floats with their errors, the non-zero counts, and which sums may be wrong."""
+        """Prefix sums of floats, their errors, the counts of non-zero values, and a limit.
+
+        Sums up to the limit may be wrong; it is negative if all are exact.
+        """
         total, error = prefix_sums(self.values)
         if not error.any():
             return total, error, _prefixes(self.values != 0), -1.0  # all are exact

@@ -100,7 +100,7 @@ class WindowedEvents:
                 return found
 
     def _reach_in_order(self, rows: Ints) -> Ints:
-        """The same for rows in any order: searching in time order is several times faster."""
+        """Compute `reach` in the order of the rows: searching in time order is several times faster."""
         wanted = np.zeros(len(self), bool)
         wanted[rows] = True
         ordered = np.flatnonzero(wanted)

@@ -70,7 +70,7 @@ class OrAlternative:
 
     @property
     def steps(self) -> tuple[tuple[str, ...], ...]:
-        """The variables that follow each other, each alone; those of an AND form one step."""
+        """The steps in their order: single variables, and the variables of an AND."""
         match self.node:
             case Leaf(variable=variable):
                 return ((variable,),)

@@ -37,7 +37,7 @@ Link = tuple[str, tuple[str, ...]]
 
 
 def derive(planner: Planner, chosen: OrAlternative, negation: Negation, outer: Outer) -> Negation:
-    """Derive the negation where that is correct; also records the reason why or why not."""
+    """Return the negation, derived where that is correct, with the reason why it is or is not."""
     block, own = negation.block, set(negation.block.leaves)
     if any(has_groups(inner.block) and inner.derived is None for inner in block.negations):
         return replace(negation, reason="a group deep inside it is counted match by match")
@@ -85,7 +85,7 @@ def _looks_inside(group: Group, own: set[str]) -> bool:
 def _from_parts(
     chosen: OrAlternative, block: Block, facts: Sequence[Equality], outer: list[str]
 ) -> tuple[Derived, tuple[Term, ...]] | None:
-    """The staircase of an expression whose events are related only by one key."""
+    """The staircase of an expression whose events are related only by one key; None for any other."""
     names = list(block.leaves)
     keyed = linked_key(block.equalities, facts, names, outer)
     if keyed is None or block.predicates or block.apart or block.judged:
@@ -115,7 +115,7 @@ def _stair(chosen: OrAlternative, block: Block, key: Key | None) -> Stair:
 
 
 def _with_gaps(block: Block, key: Key | None, link: Link | None) -> Stair | None:
-    """The staircase of a sequence with negations and groups between its events, with its key or none."""
+    """The staircase of a sequence with negations and groups between its events; None if they prevent it."""
     if block.chain is None:
         return None
     pairs = [((left,), (right,)) for left, right in pairwise(block.chain)]
@@ -212,7 +212,7 @@ def _from_matches(
 
 
 def _compares_itself(formula: Expression) -> bool:
-    """Whether a formula was a link to the outer match, which the key of a staircase tests."""
+    """Whether a formula compares a term with itself: a link to the outer match, now tested by the key."""
     return isinstance(formula, Comparison) and formula.operator == "=" and len(set(formula.operands)) == 1
 
 

@@ -34,7 +34,7 @@ _MEASURES = {
 
 
 class Keyed(Protocol):
-    """What is known of a block, for what is nested in it."""
+    """What the negations and groups nested in a block need to know of it."""
 
     @property
     def order(self) -> frozenset[tuple[str, str]]:
@@ -58,7 +58,7 @@ class Outer:
     facts: tuple[Equality, ...] = ()
 
     def inside(self, block: Keyed, chosen: OrAlternative) -> Outer:
-        """The same for what is nested in a block."""
+        """What a negation nested in a block sees around it."""
         types = {leaf.variable: frozenset(leaf.types) for leaf in chosen.leaves}
         facts = (*block.equalities, *_key_equalities(block), *self.facts)
         return Outer({**types, **self.types}, self.order | block.order, facts)

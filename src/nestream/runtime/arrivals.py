@@ -1,6 +1,4 @@
-"""Classifies arriving events: to be taken, late, or dead letters.
-
-The stream does not change before they are taken.
+"""Classifies arriving events: to be taken, late, or dead letters. The stream changes only when it takes them.
 
 The schema of a stream grows with its events, so checking events may lead to a run for a wider schema, which
 takes over from the current one.
@@ -82,7 +80,7 @@ class Arrivals:
         self._plain: pa.Schema | None = None
         """The columns of the last table, in plain types."""
         self._roomy: pa.Schema | None = None
-        """The same with room for more words in its dictionaries."""
+        """These columns, with room for more words in their dictionaries."""
         self._dictionaries: list[int] = []
         """The places of its dictionaries."""
 
@@ -106,7 +104,7 @@ class Arrivals:
     # -- other queries -------------------------------------------------------------------------------------
 
     def changed(self, compiler: Compiler) -> Arrivals:
-        """The same for other queries."""
+        """What a stream knows before its events arrive, for the queries of another compiler."""
         return Arrivals(compiler, time=self.time, type=self.type, lateness=self.lateness, schema=self._given)
 
     def take_over(self, progress: Progress, before: Compiler) -> tuple[Progress, list[str]]:

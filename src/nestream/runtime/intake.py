@@ -83,12 +83,12 @@ def check_computable(table: pa.Table, names: Iterable[str], unit: str) -> None:
 
 
 def _may_hold(datatype: pa.DataType, unit: str) -> bool:
-    """Whether a column, or a field of structs in it, may hold such a value."""
+    """Whether a column, or a field of its structs, may hold a value that is beyond 64 bits in a unit."""
     return _may_overflow(datatype, unit) or pa.types.is_struct(datatype)
 
 
 def _check(column: pa.ChunkedArray, unit: str, name: str) -> None:
-    """The same for a column, and for the fields of structs in it."""
+    """Raise an `EventError` for a value beyond 64 bits in a column, or in a field of its structs."""
     if _may_overflow(column.type, unit):
         computable(column, unit, name)
     if pa.types.is_struct(column.type):

@@ -20,7 +20,7 @@ from nestream.runtime.progress import Progress, layers_of
 from nestream.runtime.query_set import SetRun
 
 _NEVER = LEAST - 1
-"""A time since which no query sees events."""
+"""A time since which no query sees events; it stands for a query that does not continue."""
 
 
 class Joining:

@@ -109,7 +109,7 @@ class LocalRun:
         return self._limited(sum(self._counts(events, threads)))
 
     def count_within(self, events: pa.Table, seconds: float) -> int | None:
-        """The same; None if counting takes longer."""
+        """Count the matches over a finite table; None if that takes longer than some seconds."""
         total, end = 0, clock.monotonic() + seconds
         for found in self._counts(events, 1):
             total += found

@@ -27,7 +27,10 @@ _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 def check_of(datatype: pa.DataType) -> Check | None:
-    """A check whether a column of a type takes a value unchanged, as all take None; None for other types."""
+    """A function that returns whether a column of a type takes a value unchanged; every column takes None.
+
+    Returns None for a type whose columns may change values.
+    """
     if pa.types.is_dictionary(datatype):
         return check_of(datatype.value_type) if _is_text(datatype.value_type) else None
     if pa.types.is_integer(datatype) and not pa.types.is_uint64(datatype):

@@ -54,7 +54,7 @@ class SetRun:
         for run, matcher in zip(self.runs, self.matchers.members, strict=True):
             run.matcher = matcher
         self.floor = LEAST
-        """The time since which all events that the queries needed are held, whatever queries joined later."""
+        """Events before this time may be gone, however long the windows of queries that joined later are."""
         self.noted: Callable[[int, Matches], None] | None = None
         """Called with the matches of each query, by its number, as they are found."""
 
@@ -127,7 +127,7 @@ class SetRun:
         return self.each_decided()
 
     def each_decided(self) -> Iterator[tuple[str, pa.Table]]:
-        """The same over the events already taken, after all have arrived."""
+        """The matches of `each` over the events already taken, after all have arrived."""
         for number, found in self.matchers.decide_each(END):
             name, run = self.names[number], self.runs[number]
             matches = (one for _, one in self._noting((number, one) for one in found))
@@ -143,7 +143,7 @@ class SetRun:
         return self.all_decided(threads)
 
     def all_decided(self, threads: int = 1) -> Iterator[pa.Table]:
-        """The same over the events already taken, after all have arrived."""
+        """The matches of `over` over the events already taken, after all have arrived."""
         found = self._gathered(self.matchers.decide(END))
         return in_threads(lambda gathered: (self._table(gathered),), found, threads)
 
@@ -153,7 +153,7 @@ class SetRun:
         return self.counted()
 
     def counted(self) -> dict[str, int]:
-        """The same over the events already taken, after all have arrived."""
+        """Count the matches over the events already taken, after all have arrived."""
         counts = dict.fromkeys(self.names, 0)
         for number, matches in self._noting(self.matchers.decide(END, in_order=False)):
             counts[self.names[number]] += matches.count

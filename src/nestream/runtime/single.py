@@ -83,7 +83,11 @@ class Single:
 
     @classmethod
     def of(cls, progress: Progress, *, whole: bool) -> Single | None:
-        """The state for single events; None where the query or its columns need the engine."""
+        """The state for single events; None if the query or its columns need the engine.
+
+        A query needs it if it has KEEP, groups or a function of the user's own, or reads composite events. A
+        column needs it if `check_of` has no check for its type.
+        """
         run = progress.run
         if isinstance(run, LayeredRun):
             return None
@@ -153,7 +157,7 @@ class Single:
         return time if time != END else None
 
     def _learns(self, event: dict[Any, Any]) -> bool:
-        """Whether the attributes without a column need none; they are then known from now on."""
+        """Whether the query reads none of the attributes without a column; they are ignored from now on."""
         unknown = [name for name in event if name not in self._checks]
         is_text = all(name.__class__ is str for name in unknown)
         if self.whole or not is_text or len(self._checks) + len(unknown) > _MOST_NAMES:
@@ -230,7 +234,7 @@ class Single:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether searches find something before they give up."""
+        """Whether some of the last searches ended before they gave up."""
         return self._given_up < _PATIENCE
 
     def table(self, events: list[dict[str, Any]]) -> pa.Table:
@@ -258,7 +262,11 @@ class Shown:
 
     @classmethod
     def of(cls, run: LocalRun, formulas: Formulas) -> Shown | None:
-        """How matches are shown; None if only the engine can, or must remember those it emitted."""
+        """How matches are shown; None if only the engine can, or must remember those it emitted.
+
+        It must remember them if a projection may find a match again with a later event. Only the engine shows
+        composite events, groups, and returned values for whose type `shown_as` has no conversion.
+        """
         program = run.program
         if program.distinct and not told_by_last(program, at_once=False):
             return None

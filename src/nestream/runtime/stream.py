@@ -167,7 +167,10 @@ class Stream:
         return found
 
     def _begin_singly(self) -> None:
-        """Match single events in Python once they are as many as the engine holds, so that it pays off."""
+        """Begin to match single events in Python once as many were pushed as the engine holds.
+
+        The search takes over a copy of these, which pays off only then.
+        """
         progress = self._progress
         if progress is None or self._never_singly:
             return

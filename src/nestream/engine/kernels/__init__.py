@@ -118,7 +118,7 @@ def _report() -> None:
 def _worth_interpreting(arguments: tuple[Any, ...]) -> bool:
     """Whether so little was done so far that loading Numba would take longer than interpreting.
 
-    Arrays and Python integers tell how many elements there are; other numbers are NumPy's.
+    A Python integer among the arguments is a number of elements. Other numbers are passed as NumPy's.
     """
     global _interpreted
     _interpreted += sum(size if isinstance(size, int) else np.size(size) for size in arguments)

@@ -18,8 +18,8 @@ RUN = 16
 def groups_of(columns: Any, moment: Any) -> Any:
     """Find runs of matches that end at one moment: where each begins, the moments, and whether they increase.
 
-    Also returns whether each run is already in order, how many rows before its moment a match begins at most,
-    and how many rows after it one ends. `moment` holds for each row the first row with its time; it may be
+    Also returns whether each run is already in order, and by how many rows at most a match begins before its
+    moment and ends after it. `moment` holds for each row the first row with its time; it may be
     empty where all times differ.
     """
     begin = np.empty(columns.shape[1] + 1, np.int32)

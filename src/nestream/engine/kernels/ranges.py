@@ -41,7 +41,7 @@ def differences(prefix: Any, first: Any, end: Any) -> Any:
 def float_differences(
     values: Any, total: Any, error: Any, filled: Any, blurred: float, first: Any, end: Any
 ) -> Any:
-    """The same for floats, from what `prefix_sums` returns, as exact as adding up the range alone.
+    """The sum of each range of floats, from what `prefix_sums` returns; as exact as adding up the range.
 
     Law: a prefix sum is wrong by less than `blurred`, which depends on all values before the range. Where the
     result is not much larger than that, the values of the range are added up instead; `filled` counts the
@@ -62,7 +62,7 @@ def float_differences(
 
 @kernel
 def block_extremes(values: Any, is_least: bool, size: int) -> Any:
-    """For each place, the extreme value from the start of its block up to it, and from it to the end."""
+    """For each place, the extreme value of its block up to it, and from it on."""
     before = np.empty(len(values), values.dtype)
     after = np.empty(len(values), values.dtype)
     for begin in range(0, len(values), size):
@@ -174,7 +174,10 @@ def different(earlier: Any, first: Any, end: Any, order: Any) -> Any:
 
 @kernel
 def same_before(numbers: Any, count: int) -> Any:
-    """For each place, the last one before it with the same number below `count`; -1 for none, -2 stays."""
+    """For each place, the last one before it with the same number; -1 if there is none.
+
+    Numbers are below `count`. A place with a negative number gets -2.
+    """
     last = np.full(count, -1, np.int32)
     found = np.empty(len(numbers), np.int32)
     for place in range(len(numbers)):

@@ -73,7 +73,7 @@ def places(values: Any, begin: Any, number: Any, wanted: Any) -> Any:
 
 @kernel
 def latest(ends: Any, begin: Any, starts: Any, number: Any, before: Any) -> Any:
-    """For each query, the start at the last end of its key before a row; -1 if there is none."""
+    """For each query, the start at the last step of its key that ends before a row; -1 if there is none."""
     found = np.empty(len(before), np.int32)
     for i in range(len(before)):
         key = number[i]

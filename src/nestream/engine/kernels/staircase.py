@@ -42,7 +42,7 @@ def latest_starts(order: Any, begin: Any, starts: Any, ends: Any) -> Any:
 def both_ended(
     ends: Any, begin: Any, starts: Any, other_ends: Any, other_begin: Any, other_starts: Any
 ) -> Any:
-    """The steps of a conjunction of two staircases: by each end, the earlier of their latest starts.
+    """The steps of a conjunction of two staircases: at each end, the earlier of their latest starts.
 
     Steps that do not raise the start are left out.
     """

@@ -122,7 +122,7 @@ def compile_all() -> int:
 
 
 def compile_in_processes() -> int:
-    """The same, with a process for each core; their machine code is saved, and read by this process."""
+    """Compile every kernel, with a process for each core; this process reads the machine code they save."""
     kernels = list(dict.fromkeys(kernel for kernel, _ in reversed(CALLS)))  # the slowest are among the last
     with ProcessPoolExecutor() as pool:
         deque(pool.map(_compile_one, [kernel.__name__ for kernel in kernels]), maxlen=0)

@@ -23,7 +23,7 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True)
 class Alike:
-    """One partial match of each kind, by its place, and for each partial match the number of its kind."""
+    """Partial matches by kind: `first` is the place of one of each kind, `number` the kind of each match."""
 
     first: npt.NDArray[np.int64]
     number: npt.NDArray[np.int64]

@@ -38,7 +38,7 @@ from nestream.model.expression import variables
 from nestream.model.keep import Keep, Kept
 
 _FEW = 32
-"""For how many triggers matches are built to estimate their number."""
+"""The number of triggers whose matches are built to estimate how many there are."""
 _SELDOM = 4
 """Only the events for new matches are prepared if at most one in this many events is new."""
 _SOME = 4096
@@ -48,9 +48,9 @@ _KEPT = 2
 _JOINED = 8
 """Joining a partial match leaf by leaf takes about this many times as long as finding it as a range."""
 _SPANS = 4
-"""In how many places of the events composites are sampled."""
+"""The number of ranges of rows in which composites are built to estimate how many there are."""
 _SPAN = 128
-"""For how many rows in each place."""
+"""The number of rows in each of these ranges."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,7 @@ class Chain:
         self.gaps: dict[str, list[tuple[Negation, tuple[Term, ...]]]] = {}
         """The negations that limit the predecessors of a step, by its first variable, with its own terms."""
         self.late: list[Negation] = []
+        """The negations that are checked match by match."""
         for negation in block.negations:
             place = self._gap(negation)
             if place is None:
@@ -217,7 +218,7 @@ class Chain:
     def _keeps_order(self, terms: list[Term]) -> bool:
         """Whether the m-th latest member before an event never moves back within a key of the chain.
 
-        With members of the event's own only, it may, and the steps that follow rely on it.
+        It may if the members have a key that the chain does not have. The steps that follow rely on it.
         """
         key = self.block.key or {}
         return all(attribute in key.get(variable, ()) for variable, attribute in terms)
@@ -420,7 +421,10 @@ class Chain:
         return None if prepared is None else prepared.expected(prepared.triggers(asked), 0)
 
     def filtered(self, evaluation: Evaluation) -> float:
-        """Estimate the number of matches from those of a few triggers, which are built."""
+        """Estimate the number of matches by building those of a few triggers.
+
+        Returns infinity if the block is joined.
+        """
         asked = Asked(0, len(evaluation))
         prepared = self._prepared(evaluation, asked)
         return math.inf if prepared is None else self._passing(prepared) * len(prepared.triggers(asked))

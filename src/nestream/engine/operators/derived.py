@@ -29,11 +29,11 @@ from nestream.engine.operators.operator import Asked, PhysicalOperator
 NONE = -1
 _EMPTY = np.empty(0, np.int32)
 _DEAR = 64
-"""Inner matches are built for all outer matches only if there are at most this many per event."""
+"""A staircase is made from inner matches only if there are at most this many per event."""
 _CHEAP = 1 << 20
 """Or this many in all."""
 _FEW_NEW = 8
-"""And only if at least one in this many events is new."""
+"""And only if at least one in this many of the events held is new."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Staircase:
 
 
 class Stair(Protocol):
-    """Describes how a staircase is built. Equal ones share it, whatever their variables are called."""
+    """Describes how a staircase is built, without names of variables, so that equal ones share it."""
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
         """Build the staircase for an evaluation; None if it would cost more than it saves."""
@@ -91,7 +91,10 @@ class Derived:
 
 
 def keys_of(evaluation: Evaluation, key: tuple[str, ...], terms: Sequence[tuple[str, Rows]]) -> Rows:
-    """The number, under the attributes of `key`, of the given attributes of some rows."""
+    """For each match, the number of its key.
+
+    `terms` are the attributes that equal those of `key`, each with the rows of its events.
+    """
     numbering = evaluation.numbering
     columns = [taken(numbering.of((attribute,)), rows) for attribute, rows in terms]
     return columns[0] if len(columns) == 1 else numbering.combine(key, columns)
@@ -254,7 +257,7 @@ class ConjunctionStair:
 
 @dataclass(frozen=True)
 class AllKeysStair:
-    """The staircase of all keys together: if only inner events share a key, the latest start of any."""
+    """The staircase of all keys together, for an expression whose key is not linked to the outer match."""
 
     inner: Stair
 
@@ -278,7 +281,11 @@ class MatchStair:
     key: tuple[Term, ...] = field(default=())
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
-        """Build it from the latest starts of its matches; None if it does not pay off."""
+        """Build it from the latest starts of its matches; None if it does not pay off.
+
+        It does not if few of the events held are new, or if there are too many inner matches. The negation is
+        then evaluated match by match.
+        """
         if _FEW_NEW * (len(evaluation) - evaluation.since) < len(evaluation):
             return None
         evaluation = evaluation.inner

@@ -29,7 +29,7 @@ Ranges = Mapping[str, tuple[int, int]]
 """For some variables, the rows `[first, end)` that their events must have."""
 
 _NEARLY = 4
-"""A leaf with an equality comes first unless another is this many times rarer; its equality is used next."""
+"""A join starts at a leaf that an equality relates to another, unless some leaf is this many times rarer."""
 _FEW = 4
 """How many events a lateral join first tries for each outer match, and the factor by which it then grows."""
 _SAMPLE = 256
@@ -54,7 +54,7 @@ class LateralJoin:
         return self.within(evaluation, asked, {})
 
     def within(self, evaluation: Evaluation, asked: Asked, spans: Ranges) -> Iterator[Bindings]:
-        """The same, limited to matches whose variables have rows in some spans."""
+        """The matches whose variables have rows in some spans."""
         for ranges in ranges_of(self.block, asked, len(evaluation)):
             narrowed = dict(ranges)
             for name, (first, end) in spans.items():
@@ -384,7 +384,7 @@ def last_of(bindings: Bindings, root: Block) -> Rows:
 
 
 def ranges_of(block: Block, asked: Asked, length: int) -> Iterator[Ranges]:
-    """Ranges whose matches together are those with their last (or first) event in the wanted rows."""
+    """Yield ranges: a match whose last (or first) event has one of the wanted rows fits exactly one."""
     if asked.first <= 0 and asked.end >= length:
         yield {}
         return

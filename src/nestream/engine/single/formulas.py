@@ -60,12 +60,12 @@ class Formulas:
         self.per_microsecond = per_microsecond
 
     def test(self, formula: Expression) -> Callable[[Binding], bool]:
-        """Whether a formula is satisfied."""
+        """A function that returns whether a binding satisfies a formula."""
         value = self.value(formula)
         return value if isinstance(formula, Comparison) else lambda binding: value(binding) is True
 
     def value(self, expression: Expression) -> Value:
-        """The value of an expression; None for NULL."""
+        """A function that returns the value of an expression for a binding; None for NULL."""
         match expression:
             case Literal(value=constant):
                 fixed = computed_constant(constant, self.per_microsecond)

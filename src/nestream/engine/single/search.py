@@ -217,7 +217,7 @@ class Search:
         return found
 
     def _possible(self, binding: Binding, span: Span) -> bool:
-        """Whether every variable that the first event leads to has any event."""
+        """Whether every variable that can be looked up at once has an event that may lie in the span."""
         for step in self.steps:
             if all(variable in binding for variable, _ in step.keys):
                 rows = _rows(step, binding)
@@ -262,7 +262,10 @@ class Search:
     def _extend(
         self, place: int, binding: Binding, span: Span, found: list[Binding] | None, counter: Search
     ) -> bool:
-        """Bind the variables from a step on in every way; without `found`, stop at the first (True)."""
+        """Bind the variables from a step on in every way, and add the matches to `found`.
+
+        Without `found`, returns whether there is a match, and stops at the first.
+        """
         if place == len(self.steps):
             if found is not None:
                 found.append(dict(binding))
