@@ -34,6 +34,8 @@ from nestream.model.vector import Vector
 
 T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
+_FEW = 4096
+"""Up to this many times NumPy takes less time, above it Arrow."""
 _MANY_LEAVES = 16
 """From this number of leaves on, joining small batches before testing them pays off."""
 MOST_TYPES = 1 << 15
@@ -62,7 +64,8 @@ class Piece:
         if self.taken is None:
             return self.source.column(name)
         if name not in self._columns:
-            self._columns[name] = self.source.column(name).take(pa.array(self.taken))
+            column = self.source.column(name)
+            self._columns[name] = pc.take(column, pa.array(self.taken), boundscheck=False)
         return self._columns[name]
 
 
@@ -134,12 +137,13 @@ class EventBuffer:
         piece = Piece(
             first=first,
             pos=rows,
-            ts=self._times(batch, taken),
+            ts=rows,
             type=codes,
             source=batch.select(self.columns),
             taken=taken,
             members={},
         )
+        piece.ts = self._times(batch.column(self.schema.time), piece)
         piece.members = self._members(piece)
         self._pieces.append(self._without_strangers(piece))
 
@@ -180,12 +184,15 @@ class EventBuffer:
             )
         self._types = pa.array(self.types, pa.string())
 
-    def _times(self, batch: pa.RecordBatch, rows: Ints | None) -> Ints:
-        column = batch.column(self.schema.time)
-        if rows is None or column.type == pa.int64():
-            times = times_of(column, self.schema)
-            return times if rows is None else times[rows]
-        return times_of(column.take(pa.array(rows)), self.schema)
+    def _times(self, column: pa.Array, piece: Piece) -> Ints:
+        """The times of a piece, given those of the batch that it came in."""
+        if piece.taken is None:
+            return times_of(column, self.schema)
+        if len(piece.taken) <= _FEW and column.type == pa.int64():  # NumPy takes less time for few
+            return times_of(column, self.schema)[piece.taken]
+        if self.schema.time in self.columns:
+            return times_of(piece.column(self.schema.time), self.schema)
+        return times_of(column.take(pa.array(piece.taken)), self.schema)
 
     def _members(self, piece: Piece) -> dict[int, Rows]:
         vectors: dict[str, Vector] = {}
