@@ -8,7 +8,7 @@ import subprocess
 import sys
 from bisect import bisect_left
 from collections.abc import Callable
-from itertools import product
+from itertools import accumulate, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +238,10 @@ def test_chains_are_built_in_pieces_of_any_size(form: str, data: st.DataObject) 
         more, counted = in_form(chain.count_through, form)(*arguments, counted, room, at, until)
         total += more
     assert total == len(expected)
+    latest = np.empty((last + 1, columns.shape[1]), np.int32)
+    in_form(chain.fill_latest, form)(columns[0], end, ints(range(int(offset[-1]))), latest)
+    by_last = {match[-1]: match for match in sorted(expected)}
+    assert list(zip(*latest.tolist(), strict=True)) == [by_last[place] for place in columns[0].tolist()]
     following = np.zeros(int(offset[-1]), np.int32)
     spans = [ints((first, first + len(own))) for first, own in zip(offset[:-1], kept, strict=True)]
     for number in range(last - 1):
@@ -255,6 +259,47 @@ def test_chains_are_built_in_pieces_of_any_size(form: str, data: st.DataObject) 
         )
         built += list(zip(*found[:, :some].tolist(), strict=True))
     assert built == sorted(expected, key=lambda match: (match[-1], match))
+
+
+@FORMS
+@few
+@given(st.data())
+def test_the_first_match_of_each_first_event_is_built(form: str, data: st.DataObject) -> None:
+    """Law: the first successor that reaches the last step does so at the earliest event."""
+    count, keys = data.draw(st.integers(0, 14)), data.draw(st.integers(1, 2))
+    steps, window = data.draw(st.integers(1, 4)), data.draw(st.integers(0, 14))
+    first, end = (data.draw(st.integers(0, count)) for _ in range(2))
+    drawn = [
+        (data.draw(st.integers(0, steps - 1)), data.draw(st.integers(0, keys - 1))) for _ in range(count)
+    ]
+    places = sorted(range(count), key=lambda row: (drawn[row], row))
+    begins = np.array(
+        [[sum(one < (step, key) for one in drawn) for key in range(keys + 1)] for step in range(steps)],
+        np.int32,
+    )
+    low = list(accumulate([data.draw(st.integers(0, row)) for row in range(count)], max))
+    bound = ints(data.draw(st.integers(-1, row)) for row in places)
+    if data.draw(st.booleans()):
+        bound = np.sort(bound)
+    limit = {row: int(bound[place]) for place, row in enumerate(places)}
+    falls = any(
+        drawn[left] == drawn[right] and limit[left] > limit[right] and drawn[left][0] > 0
+        for left, right in pairwise(places)
+    )
+    reach = ints(max(0, row - window) for row in range(count))
+    found, is_right = in_form(chain.first_matches, form)(
+        begins, ints(places), bound, ints(low[row] for row in places), reach, first, end
+    )
+    assert is_right is not falls
+    if falls:
+        return
+    kept: dict[int, tuple[int, ...]] = {}
+    for match in product(*([row for row in range(count) if drawn[row][0] == step] for step in range(steps))):
+        related = all(drawn[a][1] == drawn[b][1] and limit[b] <= a < low[b] for a, b in pairwise(match))
+        if related and reach[match[-1]] <= match[0]:
+            kept[match[0]] = min(kept.get(match[0], match), match, key=lambda m: (m[-1], m))
+    expected = sorted(kept.values(), key=lambda match: (match[-1], match))
+    assert list(zip(*found.tolist(), strict=True)) == [m for m in expected if first <= m[-1] < end]
 
 
 @FORMS

@@ -363,3 +363,24 @@ def endless(program: Program) -> str | None:
         if not any(variable in outline.bound for variable in keep.variables):
             return "matches that agree may come at any time: no event in PER limits them to a window"
     return None
+
+
+def kept_by_last(program: Program) -> bool:
+    """Whether the matches among which KEEP chooses have the same last event."""
+    keep = program.keep
+    if keep is None:
+        return True
+    return keep.every is None and all(
+        set(keep.variables).issuperset(outline.last) for outline in program.outlines
+    )
+
+
+def kept_by_earlier(program: Program) -> bool:
+    """Whether a match is kept unless an earlier one has the same event: by KEEP FIRST for each such event.
+
+    The earlier one ends within a window before it.
+    """
+    keep = program.keep
+    if keep is None or keep.kind is not Kept.FIRST or keep.every is not None:
+        return False
+    return all(not outline.bound.keys().isdisjoint(keep.variables) for outline in program.outlines)

@@ -16,7 +16,7 @@ import numpy as np
 
 from nestream.engine.distinct import EmittedMatches
 from nestream.engine.event_buffer import EventBuffer
-from nestream.engine.keeper import NEVER, Keeper
+from nestream.engine.keeper import NEVER, Keeper, kept_by_last
 from nestream.engine.kernels import Rows
 from nestream.engine.keys import key_classes
 from nestream.engine.moment import Moment
@@ -107,7 +107,7 @@ class Matcher:
         if self.keeper is None:
             yield from found if sorted_already or not in_order else self._all_in_order(found)
         elif at_once:
-            chosen = self._chosen(cache)
+            chosen = self._chosen(0, max(targets), cache)
             if chosen is None:
                 yield from self.keeper.all_of(found if sorted_already else self._all_in_order(found))
             else:
@@ -126,13 +126,16 @@ class Matcher:
         held = () if self.keeper is None else (*self.keeper.waiting, *self.keeper.best.values())
         return min([self._frontier(), *(match.end for match in held)])
 
-    def _chosen(self, cache: EvaluationCache) -> list[Matches] | None:
-        """The matches that KEEP keeps, if they can be found without building the others; None otherwise."""
-        keep = self.program.keep
+    def _chosen(self, first: int, end: int, cache: EvaluationCache) -> list[Matches] | None:
+        """The matches that KEEP keeps and that end in a range of positions, in output order.
+
+        None where they cannot be found without building the others.
+        """
+        keep, base = self.program.keep, self.store.base
         if keep is None or self.emitted is not None or len(self.program.outlines) > 1:
             return None
         (operator,) = self.operators(cache, at_once=True)
-        found = operator.chosen(keep)
+        found = operator.chosen(keep, first - base, end - base)
         return None if found is None else self._sorted([found], repeated=False)
 
     def _frontier(self) -> int:
@@ -217,15 +220,19 @@ class Matcher:
 
     def _kept_between(self, since: int, until: int, cache: EvaluationCache) -> Iterable[Matches]:
         """The matches that end in a range of rows and that KEEP keeps."""
-        chosen = self._chosen(cache)
+        target = self._position(until)
+        chosen = self._chosen(self._position(since), target, cache)
         if chosen is not None:
-            ends = [np.max(list(matches.rows.values()), axis=0) for matches in chosen]
-            inside = [(last >= since) & (last < until) for last in ends]
-            return self._pieces([found.only(which) for found, which in zip(chosen, inside, strict=True)])
-        since, until = self._position(since), self._position(until)
-        self.decided = [since] * len(self.program.outlines)
-        found = self._decide([until] * len(self.program.outlines), at_once=True, cache=cache)
-        return found if self.keeper is None else self.keeper.all_of(found)
+            return self._pieces(chosen)
+        first = since
+        if since < until and not kept_by_last(self.program):
+            first = int(self.store.since(int(self.store.ts[since]) - self.program.window))
+        self.decided = [self._position(first)] * len(self.program.outlines)
+        found = self._decide([target] * len(self.program.outlines), at_once=True, cache=cache)
+        if self.keeper is None:
+            return found
+        kept = self.keeper.all_of(found)
+        return kept if first == since else (_ending_from(since, matches) for matches in kept)
 
     def counts(self) -> Iterator[int]:
         """Count all matches in parts, after all events have arrived, building only what is needed."""
@@ -472,6 +479,13 @@ class Matcher:
         """Forget the emitted matches that no held event could produce again."""
         if self.emitted is not None:
             self.emitted.forget_before(self.store.base if len(self.store) else self.events.seen)
+
+
+def _ending_from(row: int, matches: Matches) -> Matches:
+    """Of matches in output order, those that end at a row or later."""
+    ends = np.maximum.reduce(list(matches.rows.values()))
+    first = int(np.searchsorted(ends, row))
+    return Matches({name: rows[first:] for name, rows in matches.rows.items()}, matches.count - first)
 
 
 class _TooManyError(Exception):

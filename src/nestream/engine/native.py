@@ -131,11 +131,12 @@ class RunningOperator(Operator):
         found = join.within(self.evaluation, self._asked(first, end), rows)
         return (Matches(part.rows, part.count) for part in found)
 
-    def chosen(self, keep: Keep) -> Matches | None:
-        """The matches that KEEP keeps; None if the others must be built to know them."""
-        physical = self.physical
-        found = physical.chosen(self.evaluation, keep) if isinstance(physical, Chain) else None
-        return None if found is None else Matches(found.rows, found.count)
+    def chosen(self, keep: Keep, first: int, end: int) -> Matches | None:
+        """The matches that KEEP keeps and that end in a range; None if the others must be built."""
+        if not isinstance(self.physical, Chain):
+            return None
+        found = self.physical.chosen(self.evaluation, keep, self._asked(first, end))
+        return None if found is None else Matches(found.rows, found.count, in_order=found.in_order)
 
     def counts(self, first: int, end: int) -> Iterator[int]:
         """Count the matches of a range of positions, in parts."""

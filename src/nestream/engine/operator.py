@@ -44,10 +44,6 @@ class Matches:
     If so, the matches that the operator yields next follow them in that order.
     """
 
-    def only(self, which: npt.NDArray[np.bool_]) -> Matches:
-        """A selection of the matches, before their groups are known."""
-        return Matches({name: rows[which] for name, rows in self.rows.items()}, int(np.count_nonzero(which)))
-
 
 @dataclass(frozen=True)
 class Measured:
@@ -81,8 +77,11 @@ class Operator(ABC):
         parts = (self.run(at, min(at + size, end)) for at in range(first, end, size))
         return (matches.count for part in parts for matches in part)
 
-    def chosen(self, keep: Keep) -> Matches | None:
-        """The matches that KEEP keeps, in any order; None where all must be built to know them."""
+    def chosen(self, keep: Keep, first: int, end: int) -> Matches | None:
+        """The matches that KEEP keeps and that end in a range of positions, in any order.
+
+        None where the others must be built to know them.
+        """
         return None
 
 

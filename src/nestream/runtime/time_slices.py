@@ -15,13 +15,13 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 
+from nestream.engine.keeper import kept_by_earlier, kept_by_last
 from nestream.engine.matcher import PIECE
 from nestream.engine.native import NativeProgram
 from nestream.engine.ordering import found_in_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.model.columns import times_of
 from nestream.model.event_types import ANY_TYPE
-from nestream.model.keep import Keep
 from nestream.model.schema import Schema
 
 ROWS = 1 << 19
@@ -55,7 +55,7 @@ def can_be_sliced(program: Program) -> bool:
         isinstance(program, NativeProgram)
         and program.measure is Measure.TIME
         and found_in_order(program, at_once=True)
-        and (program.keep is None or _kept_by_last(program, program.keep))
+        and (kept_by_last(program) or kept_by_earlier(program))
     )
 
 
@@ -68,10 +68,18 @@ def _rows(types: pa.ChunkedArray, program: Program) -> int:
     return 2 * ROWS if _FEW * sum(name in read for name in sample) < len(sample) else ROWS
 
 
-def _kept_by_last(program: Program, keep: Keep) -> bool:
-    """Whether matches among which KEEP chooses have the same last event."""
-    per = set(keep.variables)
-    return keep.every is None and all(per.issuperset(outline.last) for outline in program.outlines)
+def _windows_before(program: Program) -> int:
+    """How many windows before its matches a time slice has events.
+
+    KEEP may compare them with matches that end up to a window earlier. These begin in that window, unless
+    they agree on a later event than their first, and are found by its events, unless something is looked for
+    before them.
+    """
+    if program.keep is None or kept_by_last(program):
+        return 1
+    per = set(program.keep.variables)
+    by_first = all(per.issuperset(outline.first) for outline in program.outlines)
+    return 1 if by_first and not program.looks_back else 2
 
 
 class TimeSlices:
@@ -84,7 +92,7 @@ class TimeSlices:
         """The times of the events, chunk by chunk; mostly the chunks themselves."""
         self._begin = [0, *accumulate(map(len, chunks))]
         """The first row of each chunk, and the number of rows."""
-        self._before = program.window
+        self._before = _windows_before(program) * program.window
         self._after = program.window if Decided.WINDOW in program.decided else 0
         count = -(-len(events) // _rows(events.column(schema.type), program))
         self._rows = len(events) if count < 2 else -(-len(events) // (-(-count // threads) * threads))

@@ -242,6 +242,97 @@ def fill_in_order(
 
 
 @kernel
+def fill_latest(triggers: Any, end: Any, rows: Any, found: Any) -> None:
+    """Build for each last event the match with the last predecessor at every step, as the columns of `found`.
+
+    `triggers` are the places of last events, `rows` the rows of all places; `end` is that of
+    `extend_through`.
+    """
+    for i in range(len(triggers)):
+        place = triggers[i]
+        for step in range(found.shape[0] - 1, -1, -1):
+            found[step, i] = rows[place]
+            place = end[place] - 1
+
+
+@kernel
+def first_matches(begins: Any, rows: Any, bound: Any, low: Any, reach: Any, first: int, end: int) -> Any:
+    """Build for each first event the match with the first successor at every step that reaches the last step.
+
+    `begins` holds a row for each step, with the place where each key begins; `rows` are those of all places.
+    By place, `bound` is the first row that a predecessor may have, and `low` the first that is too late.
+    Returns the matches that end in the rows `[first, end)`, by their last events,
+    then by their rows; and whether `bound` never decreases within a key, without which they are not right.
+
+    Law: where neither `bound` nor `low` decreases, the successors of an event are a range, and the first one
+    that reaches the last step does so at the earliest event. No match of a first event ends before that one,
+    so the window allows it or none.
+    """
+    steps = len(begins)
+    is_right = True
+    following = np.empty(len(rows), np.int32)
+    built = np.empty((steps, begins[0, -1] + 1), np.int32)
+    beside = np.empty(begins[0, -1] + 1, np.int32)
+    latest = np.full(max(end - first, 0) + 1, -1, np.int32)
+    count = 0
+    # the loops are branch-free where the branches would be unpredictable
+    for key in range(begins.shape[1] - 1):
+        for step in range(steps - 2, -1, -1):
+            begin = begins[step, key]
+            place = begins[step, key + 1] - 1
+            since = begins[step + 1, key]
+            until = begins[step + 1, key + 1]
+            after = until
+            nearest = -1
+            if since == until:
+                following[begin : place + 1] = -1
+                continue
+            falls = 0
+            for later in range(since, until - 1):
+                falls += bound[later] > bound[later + 1]
+            is_right &= falls == 0
+            while place >= begin:
+                follows = (after > since) & (low[max(after - 1, since)] > rows[place])
+                after -= follows
+                here = min(after, until - 1)
+                reaches = follows & ((step == steps - 2) | (following[here] >= 0))
+                nearest = here if reaches else nearest
+                allowed = (nearest >= 0) & (bound[max(nearest, since)] <= rows[place])
+                following[place] = nearest if allowed else -1
+                place -= not follows
+        for place in range(begins[0, key + 1] - 1, begins[0, key] - 1, -1):
+            here = place
+            fits = True
+            built[0, count] = rows[place]
+            for step in range(1, steps):
+                here = following[here]
+                fits &= here >= 0
+                here = max(here, 0)
+                built[step, count] = rows[here]
+            last = rows[here]
+            fits &= (first <= last) & (last < end) & (reach[last] <= rows[place])
+            own = last - first if fits else 0
+            beside[count] = latest[own]
+            latest[own] = count if fits else latest[own]
+            count += fits
+    found = np.empty((steps, count), np.int32)
+    heads = np.empty(len(latest) + 1, np.int32)
+    ends = 0
+    for row in range(len(latest)):
+        heads[ends] = latest[row]
+        ends += latest[row] >= 0
+    count = 0
+    for i in range(ends):
+        match = heads[i]
+        while match >= 0:
+            for step in range(steps):
+                found[step, count] = built[step, match]
+            count += 1
+            match = beside[match]
+    return found, is_right
+
+
+@kernel
 def count_through(
     columns: Any,
     reach: Any,

@@ -16,6 +16,8 @@ from nestream.engine.kernels.chain import (
     extend_prefixes,
     extend_through,
     fill_in_order,
+    fill_latest,
+    first_matches,
     followers,
     running_maximum,
 )
@@ -87,6 +89,8 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (extend, (_GRID, _ROWS, _ROWS, _ROWS + 1, 1)),
     (followers, (_BEGIN, _BEGIN, _ROWS, _ROWS)),
     (fill_in_order, (_ROWS, _ROWS, _ROWS, _ROWS, _ROWS, _ROWS, _ROWS, _BEGIN, _BEGIN, _GRID)),
+    (fill_latest, (_ROWS, _ROWS, _ROWS, _GRID)),
+    (first_matches, (_BEGIN.reshape(1, 2), _ROWS, _ROWS, _ROWS, _ROWS, 0, 1)),
     (running_maximum, (_ROWS, _BEGIN)),
     (latest_starts, (_ROWS, _BEGIN, _ROWS, _ROWS)),
     (both_ended, (_ROWS, _BEGIN, _ROWS, _ROWS, _BEGIN, _ROWS)),

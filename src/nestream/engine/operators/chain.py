@@ -27,6 +27,7 @@ import numpy as np
 from nestream.engine.block import Block, Group, Negation, Term, why_no_range
 from nestream.engine.evaluation import Bindings, Evaluation
 from nestream.engine.kernels import Rows
+from nestream.engine.operators.first_matches import FirstMatches
 from nestream.engine.operators.forward_pass import TooManyCompositesError, most_composites
 from nestream.engine.operators.gaps import Gap, gaps_of
 from nestream.engine.operators.lateral_join import LateralJoin
@@ -384,14 +385,19 @@ class Chain:
         per_first = keep.kind is Kept.FIRST and keep.per == self.names[:1] and keep.every is None
         return (per_last or per_first) and not (self.filters or self.late or self.block.groups)
 
-    def chosen(self, evaluation: Evaluation, keep: Keep) -> Bindings | None:
-        """The kept matches, one per event; None where the others must be built to know them."""
+    def chosen(self, evaluation: Evaluation, keep: Keep, asked: Asked) -> Bindings | None:
+        """The kept matches, one per event; None where the others must be built to know them.
+
+        KEEP chooses among all matches over the events held; `asked` are the kept ones that are wanted.
+        """
         if not self.chooses(keep):
             return None
+        if keep.kind is Kept.FIRST:
+            return FirstMatches(self, evaluation).found(asked)
         prepared = PreparedChain(self, evaluation, None, [])
         if any(prepared.filters(level) for level in range(len(prepared.steps))):
             return None
-        return prepared.latest() if keep.kind is Kept.LAST else prepared.earliest()
+        return prepared.latest(asked)
 
     # -- counting ------------------------------------------------------------------------------------------
 

@@ -165,8 +165,7 @@ class ForwardPass:
         own = np.minimum.reduce(list(rows.values())) if composite else rows[name]
         first = 0
         if self.steps:
-            before, evaluation = self.steps[-1], self.evaluation
-            first = int(before.begin[-1])
+            first = int(self.steps[-1].begin[-1])
             bound, low = self._bound(rows, own), self._low(name, own)
             firsts = own
             if name in self.chain.counted:
@@ -174,17 +173,7 @@ class ForwardPass:
                     rows, begin, bound, taken(low, own) if len(low) else own
                 )
                 firsts = np.arange(len(low), dtype=np.int32)
-            stay, begin, own, lowest, end = extend_prefixes(
-                self.ends,
-                before.begin,
-                self.start,
-                _ends(rows),
-                begin,
-                firsts,
-                bound,
-                low,
-                evaluation.reach,
-            )
+            stay, begin, own, lowest, end = self._extended(_ends(rows), begin, firsts, bound, low)
             self.bounded.append(bool(len(bound)))
             self.lowest[first : first + len(stay)] = lowest
             self.end[first : first + len(stay)] = end
@@ -196,6 +185,23 @@ class ForwardPass:
         if composite:
             return Step(rows, first, begin + np.int32(first), own)
         return Step({name: self.ends[here]}, first, begin + np.int32(first), None)
+
+    def _extended(
+        self, rows: Rows, begin: Rows, firsts: Rows, bound: Rows, low: Rows
+    ) -> tuple[Rows, Rows, Rows, Rows, Rows]:
+        """The candidates of the next step that some prefix reaches, as `extend_prefixes` returns them."""
+        found: tuple[Rows, Rows, Rows, Rows, Rows] = extend_prefixes(
+            self.ends,
+            self.steps[-1].begin,
+            self.start,
+            rows,
+            begin,
+            firsts,
+            bound,
+            low,
+            self.evaluation.reach,
+        )
+        return found
 
     def _with_counts(
         self, rows: Mapping[str, Rows], begin: Rows, bound: Rows, low: Rows

@@ -7,10 +7,10 @@ prepares the steps. See docs/how-it-works/engine.md, "Chains", for the proofs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,13 @@ import numpy.typing as npt
 from nestream.engine.block import Negation
 from nestream.engine.evaluation import Bindings, Evaluation
 from nestream.engine.kernels import Rows
-from nestream.engine.kernels.chain import count_through, extend_through, fill_in_order, followers
+from nestream.engine.kernels.chain import (
+    count_through,
+    extend_through,
+    fill_in_order,
+    fill_latest,
+    followers,
+)
 from nestream.engine.kernels.stack import in_row_order, places_between, taken
 from nestream.engine.operators.forward_pass import ForwardPass
 from nestream.engine.operators.operator import Asked
@@ -99,11 +105,16 @@ class PreparedChain:
         places = in_row_order(self.ends, *map(np.int64, (begin[0], begin[-1], first, len(self.evaluation))))
         return places, taken(self.ends, places)
 
+    def _triggers_by_row(self, asked: Asked) -> Rows:
+        """The places in the last step of the wanted matches, in the order of their rows."""
+        triggers, ends = self._by_row
+        return (
+            triggers[slice(*np.searchsorted(ends, (asked.first, asked.end)))] if asked.by_last else triggers
+        )
+
     def in_order(self, asked: Asked) -> Iterator[Bindings]:
         """The matches piece by piece, by their last events, then by their rows."""
-        triggers, ends = self._by_row
-        if asked.by_last:
-            triggers = triggers[slice(*np.searchsorted(ends, (asked.first, asked.end)))]
+        triggers = self._triggers_by_row(asked)
         at, until = np.zeros((2, len(self.steps)), np.int32)
         room = min(self.evaluation.limit, _AT_FIRST * len(triggers))
         while at[-1] < len(triggers):
@@ -169,51 +180,17 @@ class PreparedChain:
 
     # -- one match an event --------------------------------------------------------------------------------
 
-    def latest(self) -> Bindings:
+    def latest(self, asked: Asked) -> Bindings:
         """For each last event, the match that KEEP LAST keeps: with the last predecessor at every step.
 
         Latest starts never decrease, so the last predecessor leads to the latest start; every event of this
         match is as late as in any other match with the same last event.
         """
-        columns = [np.arange(self.steps[-1].first, self.steps[-1].begin[-1], dtype=np.int32)]
-        for _ in self.steps[1:]:
-            columns.append(self.end[columns[-1]] - np.int32(1))
-        return self._as_rows(columns[::-1])
-
-    def earliest(self) -> Bindings | None:
-        """For each first event, the match that KEEP FIRST keeps: with the first successor at every step.
-
-        The ends of the ranges of predecessors never decrease. If their beginnings do not either, the
-        successors of an event are a range, and the first of them that reaches the last step leads to the
-        earliest end. Returns None if they do decrease, which negations on another attribute than the key can
-        cause.
-        """
-        spans = [slice(step.first, int(step.begin[-1])) for step in self.steps]
-        if any((self.lowest[span][1:] < self.lowest[span][:-1]).any() for span in spans[1:]):
-            return None
-        alive = np.arange(spans[-1].stop - spans[-1].start + 1)
-        # By the number of a place in its step: the number of the first place from there on that reaches the
-        # end
-        following: list[npt.NDArray[np.int64]] = []
-        for before, span in zip(reversed(spans[:-1]), reversed(spans[1:]), strict=True):
-            count = before.stop - before.start
-            first = alive[_up_to_each(self.end[span] - before.start, count)]
-            reached = first < _up_to_each(self.lowest[span] - before.start, count)
-            following.append(np.where(reached, first, -1))
-            found = np.where(reached, np.arange(count), count)
-            alive = np.append(np.minimum.accumulate(found[::-1])[::-1], count)
-        columns = [np.arange(spans[0].stop - spans[0].start)]
-        for step in reversed(following):
-            columns = [column[step[columns[-1]] >= 0] for column in columns]
-            columns.append(step[columns[-1]])
-        columns = [column + span.start for column, span in zip(columns, spans, strict=True)]
-        fits = self.evaluation.reach[self.ends[columns[-1]]] <= self.ends[columns[0]]
-        return self._as_rows([column[fits] for column in columns])
-
-    def _as_rows(self, columns: Sequence[npt.NDArray[Any]]) -> Bindings:
-        """Matches, given by their places in each step, as rows; every step has one variable."""
-        rows = {name: self.ends[column] for name, column in zip(self.chain.names, columns, strict=True)}
-        return Bindings(rows, len(columns[0]))
+        triggers = self._triggers_by_row(asked)
+        found = np.empty((len(self.steps), len(triggers)), np.int32)
+        fill_latest(triggers, self.end, self.ends, found)
+        rows = dict(zip(self.chain.names, found, strict=True))
+        return Bindings(rows, len(triggers), in_order=True)
 
     # -- filters -------------------------------------------------------------------------------------------
 
@@ -294,8 +271,3 @@ class PreparedChain:
 def _sample(triggers: Rows, most: int) -> Rows:
     """Some triggers, evenly spaced and about `most` of them, as partial matches."""
     return np.ascontiguousarray(triggers[:: max(1, len(triggers) // most)]).reshape(1, -1)
-
-
-def _up_to_each(numbers: Rows, count: int) -> npt.NDArray[np.int64]:
-    """For each number below a count, how many of some non-negative numbers are at most that number."""
-    return np.cumsum(np.bincount(np.minimum(numbers, count), minlength=count + 1))[:count]
