@@ -124,6 +124,12 @@ def test_places_and_latest_starts_are_found_within_a_key(
     found = in_form(search.places, form)(values, begin, number, wanted)
     expected = [0 if k < 0 else int(begin[k]) + bisect_left(keys[k], value) for k, value in queries]
     assert found.tolist() == expected
+    back = data.draw(st.integers(1, 3))
+    before = in_form(search.rows_back, form)(values, begin, number, found, back)
+    assert before.tolist() == [
+        values[p - back] if k >= 0 and p - back >= begin[k] else -1
+        for p, (k, _) in zip(expected, queries, strict=True)
+    ]
     starts = ints(range(len(values)))
     last = in_form(search.latest, form)(values, begin, starts, number, wanted)
     assert last.tolist() == [
@@ -509,6 +515,7 @@ def test_every_kernel_is_compiled_in_advance() -> None:
     inner = {
         "first_at_least",
         "next_at_least",
+        "first_at_least_near",
         "first_in_window",
         "bits_of",
         "sort_numbers",

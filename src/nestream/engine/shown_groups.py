@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nestream.engine.aggregates import Expanded
-from nestream.engine.block import Block
+from nestream.engine.block import Block, why_no_range
 from nestream.engine.evaluation import Bindings, Evaluation
 from nestream.engine.operator import Matches
 from nestream.engine.operators.group_filter import GroupFilter
@@ -36,7 +36,12 @@ class ShownGroups:
             ((block, rows),) = branches
             finder = GroupFilter(block, block, LateralJoin)
             bindings = Bindings({name: matches.rows[name] for name in block.leaves}, matches.count)
-            needed = finder.expanding(evaluation, bindings, self.aggregates, self.listed | self.spanned)
+            visited = self.listed | {
+                group.variable
+                for group in block.groups
+                if group.variable in self.spanned and why_no_range(group) is not None
+            }
+            needed = finder.expanding(evaluation, bindings, self.aggregates, visited)
             for piece in finder.pieces(evaluation, bindings, needed):
                 some = {name: column[piece] for name, column in matches.rows.items()}
                 yield self._of_branch(evaluation, finder, Matches(some, piece.stop - piece.start))
@@ -55,7 +60,7 @@ class ShownGroups:
         bindings = Bindings(rows, matches.count)
         wanted = [one for one in self.aggregates if one.group in own]
         shown = self.listed | self.spanned
-        found, expanded = finder.computed(evaluation, bindings, wanted, shown & own)
+        found, expanded = finder.computed(evaluation, bindings, wanted, self.listed & own, self.spanned & own)
         for one in self.aggregates:
             if one not in found:
                 found[one] = Vector.nothing(matches.count)

@@ -36,38 +36,52 @@ def next_at_least(values: Any, at: int, limit: int, wanted: Any) -> int:
 
 
 @kernel
+def first_at_least_near(values: Any, low: int, high: int, near: int, wanted: int) -> int:
+    """The same as `first_at_least`, searched from a place between `low` and `high` on in steps that double."""
+    step = 1
+    if near > low and values[near - 1] >= wanted:
+        high = near - 1
+        while high - step >= low and values[high - step] >= wanted:
+            high -= step
+            step *= 2
+        low = max(low, high - step + 1)
+    else:
+        low = near
+        while low + step <= high and values[low + step - 1] < wanted:
+            low += step
+            step *= 2
+        high = min(high, low + step - 1)
+    return int(first_at_least(values, low, high, wanted))
+
+
+@kernel
 def places(values: Any, begin: Any, number: Any, wanted: Any) -> Any:
     """For each query, the first place of its key's stretch whose value is at least the wanted one.
 
     `values` never decrease within a stretch. A query without a key (-1) gets place 0. Queries mostly come in
-    time order, so the search begins at the last answer of the same key, in steps that double.
+    time order, so the search begins at the last answer of the same key, unless there are too few.
     """
     found = np.empty(len(wanted), np.int32)
-    last_key = -1
-    last = 0
+    many = len(wanted) > len(begin) // 4
+    last = begin.copy() if many else begin
     for i in range(len(wanted)):
         key = number[i]
         if key < 0:
             found[i] = 0
             continue
-        low, high = begin[key], begin[key + 1]
-        if key == last_key:
-            step = 1
-            if last < high and values[last] < wanted[i]:
-                low = last + 1
-                while low + step < high and values[low + step - 1] < wanted[i]:
-                    low += step
-                    step *= 2
-                high = min(low + step, high)
-            else:
-                while last - step >= low and values[last - step] >= wanted[i]:
-                    last -= step
-                    step *= 2
-                high = last
-                low = max(low, last - step)
-        last = first_at_least(values, low, high, wanted[i])
-        last_key = key
-        found[i] = last
+        found[i] = first_at_least_near(values, begin[key], begin[key + 1], last[key], wanted[i])
+        if many:
+            last[key] = found[i]
+    return found
+
+
+@kernel
+def rows_back(rows: Any, begin: Any, number: Any, places: Any, count: int) -> Any:
+    """The row so many places before each place of a stack; -1 where its key begins later."""
+    found = np.empty(len(places), np.int32)
+    for i in range(len(places)):
+        place = places[i] - count
+        found[i] = rows[place] if number[i] >= 0 and place >= begin[number[i]] else -1
     return found
 
 

@@ -33,7 +33,7 @@ from nestream.engine.kernels.ranges import (
     same_before,
 )
 from nestream.engine.kernels.scan import of_known_types
-from nestream.engine.kernels.search import latest, places, raised_bounds
+from nestream.engine.kernels.search import latest, places, raised_bounds, rows_back
 from nestream.engine.kernels.stack import (
     between_by_key,
     first_of_time,
@@ -79,8 +79,10 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (places_between, (_ROWS, _BEGIN, 0, 1)),
     (in_row_order, (_ROWS, 0, 1, 0, 1)),
     *((places, (_ROWS, _BEGIN, _ROWS, some)) for some in (_ROWS, _LONG)),
+    (rows_back, (_ROWS, _BEGIN, _ROWS, _ROWS, 1)),
     (taken, (_ROWS, _ROWS)),
     *((taken_or_none, (_LONG, some)) for some in (_ROWS, _LONG)),
+    (taken_or_none, (_ROWS, _ROWS)),
     (raised_bounds, (_ROWS, _BEGIN, _ROWS, _ROWS, _ROWS, _ROWS, _ROWS)),
     (latest, (_ROWS, _BEGIN, _ROWS, _ROWS, _ROWS)),
     (extend_prefixes, (_ROWS, _BEGIN, _ROWS, _ROWS, _BEGIN, _ROWS, _ROWS, _ROWS, _ROWS)),

@@ -34,7 +34,7 @@ from nestream.engine.operators.lateral_join import LateralJoin
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 from nestream.engine.operators.prepared_chain import PreparedChain
 from nestream.engine.operators.product import Product
-from nestream.engine.program import Equality
+from nestream.engine.program import Edge, Equality
 from nestream.model.expression import variables
 from nestream.model.keep import Keep, Kept
 
@@ -56,7 +56,7 @@ _SPAN = 128
 
 @dataclass(frozen=True)
 class CountedGroup:
-    """A group in a gap, with the leaf and key of its members and the terms of the step that equal the key."""
+    """A group before a step, with the leaf and key of its members and the step's terms that equal the key."""
 
     group: Group
     leaf: int
@@ -191,13 +191,20 @@ class Chain:
         return None
 
     def _counted_group(self, group: Group) -> tuple[str, CountedGroup] | None:
-        """The step after the gap of a group whose members are a range that this step can count backwards."""
+        """The step after the gap of a group whose members are a range that this step can count backwards.
+
+        Before the first step it can only require members: too many in the window are not a range. And there
+        must be no composites, which pay off more.
+        """
         interval = group.interval
         if why_no_range(group) is not None or (group.least == 0 and group.most is None):
             return None
-        for left, right in pairwise(self.names):
-            if (interval.after, interval.before) != ((left,), (right,)):
+        for place, right in enumerate(self.names):
+            after = self.names[place - 1 : place] or Edge.WINDOW_START
+            if (interval.after, interval.before) != (after, (right,)):
                 continue
+            if place == 0 and (group.most is not None or any(self._related())):
+                return None
             block = group.alternatives[0].block
             ((name, leaf),) = block.leaves.items()
             own: list[str] = []

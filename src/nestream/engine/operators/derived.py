@@ -21,8 +21,8 @@ from nestream.engine.block import Term
 from nestream.engine.evaluation import Evaluation, Mask, Stack
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend_prefixes
-from nestream.engine.kernels.search import latest, places, raised_bounds
-from nestream.engine.kernels.stack import key_of_place, sorted_by_key, taken
+from nestream.engine.kernels.search import latest, places, raised_bounds, rows_back
+from nestream.engine.kernels.stack import key_of_place, sorted_by_key, taken, taken_or_none
 from nestream.engine.kernels.staircase import both_ended, latest_starts
 from nestream.engine.operators.operator import Asked, PhysicalOperator
 
@@ -151,21 +151,18 @@ def member_limits(
     Returns the row of the m-th latest member before r, -1 if there are fewer than m; and the first row from
     which a predecessor has at most n members after it, -1 if any predecessor does. Neither decreases with r.
     """
-    end = places(stack.rows, stack.begin, number, evaluation.low[rows])
-    begin = stack.begin[np.maximum(number, 0)]
+    before = taken(evaluation.low, rows) if evaluation.ties else rows
+    end = places(stack.rows, stack.begin, number, before)
 
-    def latest(count: int) -> Rows:
-        place = end - np.int64(count)
-        exists = (number >= 0) & (place >= begin)
-        found = np.full(len(rows), -1, np.int32)
-        found[exists] = stack.rows[place[exists]]
+    def back(count: int) -> Rows:
+        found: Rows = rows_back(stack.rows, stack.begin, number, end, np.int64(count))
         return found
 
-    fewest = latest(least) if least > 0 else None
+    fewest = back(least) if least > 0 else None
     if most is None:
         return fewest, None
-    beyond = latest(most + 1)
-    return fewest, np.where(beyond < 0, np.int32(-1), evaluation.low[beyond])
+    beyond = back(most + 1)
+    return fewest, taken_or_none(evaluation.low, beyond) if evaluation.ties else beyond
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,9 @@ class ForwardPass:
         name = next(iter(rows))
         own = np.minimum.reduce(list(rows.values())) if composite else rows[name]
         first = 0
-        if self.steps:
+        if not self.steps and name in self.chain.counted:
+            rows, begin, own = self._with_leading(name, rows[name], begin)
+        elif self.steps:
             first = int(self.steps[-1].begin[-1])
             bound, low = self._bound(rows, own), self._low(name, own)
             firsts = own
@@ -223,6 +225,20 @@ class ForwardPass:
             if most is not None:  # and not before more than allowed
                 bound = most if not len(bound) else np.maximum(bound, most)
         return rows, begin, bound, low
+
+    def _with_leading(self, name: str, rows: Rows, begin: Rows) -> tuple[Mapping[str, Rows], Rows, Rows]:
+        """The first events with as many members before them as their groups require, within a window.
+
+        Also returns, for each, the first of the latest so many members, where its prefix starts.
+        """
+        start = rows
+        for counted in self.chain.counted[name]:
+            latest, _ = self._counted(counted, rows)
+            assert latest is not None, "a leading group is counted for the members that it requires"
+            start = np.minimum(start, latest)
+        kept = start >= taken(self.evaluation.reach, rows)
+        begin = np.concatenate(([0], np.cumsum(kept, dtype=np.int32))).astype(np.int32)[begin]
+        return {name: rows[kept]}, begin, start[kept]
 
     def _counted(self, counted: CountedGroup, rows: Rows) -> tuple[Rows | None, Rows | None]:
         """For each event of a step, how a group before it limits its predecessors."""

@@ -116,12 +116,17 @@ class GroupFilter:
                 total += np.bincount(match.outer, minlength=bindings.count)
         return total
 
-    def expanded(self, evaluation: Evaluation, group: Group, bindings: Bindings) -> Expanded:
-        """The members of each candidate in time order, one candidate after the other."""
+    def expanded(
+        self, evaluation: Evaluation, group: Group, bindings: Bindings, *, ends: bool = False
+    ) -> Expanded:
+        """The members of each candidate in time order, one candidate after the other.
+
+        With `ends`, those of a range may be only its first and its last.
+        """
         outer: list[npt.NDArray[np.int64]] = []
         rows: dict[str, list[Rows]] = {name: [] for name in group.variables}
         for number in range(len(group.alternatives)):
-            for match in self._found(evaluation, self._join(group, number), bindings):
+            for match in self._found(evaluation, self._join(group, number), bindings, ends=ends):
                 assert match.outer is not None
                 outer.append(match.outer.astype(np.int64))
                 for name, parts in rows.items():
@@ -136,17 +141,25 @@ class GroupFilter:
             columns = {name: column[order] for name, column in columns.items()}
         return Expanded(whose, columns, bindings)
 
-    def _found(self, evaluation: Evaluation, join: LateralJoin, bindings: Bindings) -> Iterator[Bindings]:
+    def _found(
+        self, evaluation: Evaluation, join: LateralJoin, bindings: Bindings, *, ends: bool
+    ) -> Iterator[Bindings]:
         places = join.members(evaluation, bindings)
         if places is None:
             yield from join.inside(evaluation, bindings, None)
             return
+        (name,) = join.block.leaves
         stack, first, end = places
+        number = np.arange(bindings.count, dtype=np.int32)
+        if ends:
+            outer = np.repeat(number, np.clip(end - first, 0, 2))
+            is_last = np.append(False, outer[1:] == outer[:-1])[: len(outer)]
+            rows = stack.rows[np.where(is_last, end[outer] - 1, first[outer])]
+            yield Bindings({name: rows}, len(outer), outer)
+            return
         total = int(np.maximum(end - first, 0).sum())
         if total:
-            (name,) = join.block.leaves
-            number = np.arange(bindings.count, dtype=np.int32).reshape(1, -1)
-            longer, _ = extend(number, first, first, end, total)
+            longer, _ = extend(number.reshape(1, -1), first, first, end, total)
             yield Bindings({name: stack.rows[longer[0]]}, total, longer[1])
 
     def _order(
@@ -215,20 +228,29 @@ class GroupFilter:
         return found
 
     def computed(
-        self, evaluation: Evaluation, bindings: Bindings, wanted: list[Aggregate], listed: frozenset[str]
+        self,
+        evaluation: Evaluation,
+        bindings: Bindings,
+        wanted: list[Aggregate],
+        listed: frozenset[str],
+        spanned: frozenset[str] = frozenset(),
     ) -> tuple[dict[Aggregate, Vector], dict[str, Expanded]]:
-        """The aggregates of candidates, and the members of the groups that are listed."""
+        """The aggregates of candidates, and the members of the groups that are listed.
+
+        Of the groups that are only spanned, the members include the first and the last.
+        """
         found: dict[Aggregate, Vector] = {}
         members: dict[str, Expanded] = {}
         for group in self.block.groups:
             own = [one for one in wanted if one.group == group.variable]
             found |= self._from_tables(evaluation, group, bindings, own)
             own = [one for one in own if one not in found]
-            if not own and group.variable not in listed:
+            if not own and group.variable not in listed | spanned:
                 continue
-            expanded = self.expanded(evaluation, group, bindings)
+            ends = not own and group.variable not in listed
+            expanded = self.expanded(evaluation, group, bindings, ends=ends)
             for one in own:
                 found[one] = aggregate_values(evaluation.events, one, expanded)
-            if group.variable in listed:
+            if group.variable in listed | spanned:
                 members[group.variable] = expanded
         return found, members
