@@ -37,7 +37,7 @@ def next_at_least(values: Any, at: int, limit: int, wanted: Any) -> int:
 
 @kernel
 def first_at_least_near(values: Any, low: int, high: int, near: int, wanted: int) -> int:
-    """The same as `first_at_least`, searched from a place between `low` and `high` on in steps that double."""
+    """The same as `first_at_least`, searched from a place `near` on in steps that double."""
     step = 1
     if near > low and values[near - 1] >= wanted:
         high = near - 1
