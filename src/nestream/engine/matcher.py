@@ -29,7 +29,7 @@ from nestream.engine.windowed_events import WindowedEvents
 
 UNBOUND = -1
 _NO_ROWS = np.empty(0, np.int32)
-PIECE = 300_000
+PIECE = 600_000
 """How many events the partial matches that are processed at once have together.
 
 This few stay in the processor's caches, which makes matching nearly twice as fast as processing millions, and
