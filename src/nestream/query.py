@@ -12,7 +12,7 @@ from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
 from nestream.compose.base import Matching
-from nestream.language.ast import Dialect
+from nestream.language.ast import Dialect as Dialect  # for the command line
 from nestream.language.ast import HasTree as HasTree
 from nestream.language.ast import Query as Tree
 from nestream.language.literals import UnreadableError as UnreadableError  # for the command line
@@ -29,6 +29,7 @@ from nestream.model.event_types import ANY_TYPE
 from nestream.model.lazy import Lazy, lazy
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema, attributes_of
+from nestream.model.schema import Order as Order  # for the command line
 from nestream.strategies import ALIASES as ALIASES  # these for the command line
 from nestream.strategies import STRATEGIES as STRATEGIES
 from nestream.strategies import Options, known_options, known_strategy, tool

@@ -25,7 +25,7 @@ _BATCH_ROWS = 65_536
 def data(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A data set; leave it out to list them.", show_default=False),
+        typer.Argument(metavar="[NAME]", help="A data set; leave it out to list them."),
     ] = None,
     events: Annotated[int, typer.Option("--events", min=0, help="Number of events.")] = 10_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same events.")] = 0,
@@ -35,21 +35,15 @@ def data(
             "--out",
             metavar="FILE",
             help="Write to a .csv, .jsonl or .parquet file, or - for standard output.",
-            show_default=False,
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set an option of the data set; repeat for more.",
-            show_default=False,
-        ),
+        typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the data set; repeat for more."),
     ] = None,
     format: Annotated[
         FileFormat | None,
-        typer.Option("--format", help="Format; by default from the file's suffix.", show_default=False),
+        typer.Option("--format", help="Format; by default from the file's suffix."),
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the data sets.")] = False,
 ) -> None:
