@@ -26,7 +26,7 @@ from nestream.model.kafka import (
 )
 from nestream.sink.match_key import match_key
 from nestream.sink.protocol import Position, Sink
-from nestream.sink.stream_sinks import Encode, table_lines
+from nestream.sink.stream_sinks import Encode, PassingSink, table_lines
 from nestream.sink.writer import SinkError
 
 OPTIONS = ("delivery", "config")
@@ -277,10 +277,8 @@ class KafkaSink:
             self._topic.close()
 
 
-class EagerKafkaSink(_Topic):
+class EagerKafkaSink(_Topic, PassingSink):
     """A topic that gets each match as soon as it is decided, and after a failure possibly again."""
-
-    repeats = True
 
     def __init__(self, place: KafkaPlace, encode: Encode) -> None:
         super().__init__(place)
@@ -312,15 +310,9 @@ class EagerKafkaSink(_Topic):
         self._check()
         return {}
 
-    def sync(self, position: Position) -> None:
-        """Nothing to do: the brokers have them."""
-
     def _check(self) -> None:
         if self._failed is not None:
             raise self._cannot(self._failed)
-
-    def commit(self, position: Position) -> None:
-        """Nothing to do: the matches are already sent."""
 
     def close(self) -> None:
         """Disconnect from the brokers."""
