@@ -13,7 +13,7 @@ from typing import IO, cast
 import pyarrow as pa
 
 from nestream.model.formats import SUFFIXES, Format
-from nestream.source.errors import SourceError
+from nestream.source.errors import SourceError, first_line
 from nestream.source.formats import compression_of, decompressed, known_format, listed_formats, suffix_of
 
 Progress = Callable[[int, int, int], None]
@@ -65,7 +65,7 @@ class Input:
         """The bytes from the beginning."""
         if self._kept is not None:
             self._kept.seek(0)
-            return cast(IO[bytes], _Unclosed(self._kept))
+            return cast(IO[bytes], Unclosed(self._kept))
         try:
             return open(self.name, "rb")
         except OSError as error:
@@ -96,7 +96,7 @@ class Fragment(Input):
         self._furthest = 0
 
 
-class _Unclosed(io.RawIOBase):
+class Unclosed(io.RawIOBase):
     """A copy of the input, which outlives each reading of it."""
 
     def __init__(self, kept: IO[bytes]) -> None:
@@ -149,9 +149,8 @@ def _unpacked(name: str, compression: str) -> IO[bytes]:
     try:
         return decompressed(name, compression, _IN_MEMORY)
     except (pa.ArrowException, OSError) as error:
-        why = (str(error).splitlines() or [""])[0].rstrip(".")
         raise SourceError(
-            f"{name} is not a {compression} file, or is damaged: {why}. Write it again"
+            f"{name} is not a {compression} file, or is damaged: {first_line(error)}. Write it again"
         ) from error
 
 
