@@ -26,7 +26,7 @@ from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan, has_groups
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity, in_text_order
 from nestream.model.event_types import ANY_TYPE
-from nestream.model.lazy import Lazy, lazy
+from nestream.model.lazy import lazy, pa
 from nestream.model.output import ValueColumn
 from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.model.schema import Order as Order  # for the command line
@@ -40,8 +40,6 @@ from nestream.strategies import switches as switches
 
 if TYPE_CHECKING:
     from typing import Unpack
-
-    import pyarrow as pa
 
     from nestream.compose.analysis import analyzed
     from nestream.compose.as_of import complete_up_to
@@ -73,7 +71,6 @@ if TYPE_CHECKING:
     from nestream.show import Shown, query_html, show_matches
     from nestream.why import Why, explain_why
 else:  # loaded on use: parsing and printing a query needs none of them
-    pa = Lazy("pyarrow")
     (complete_up_to,) = lazy("nestream.compose.as_of", "complete_up_to")
     (held,) = lazy("nestream.compose.inputs", "held")
     (analyzed,) = lazy("nestream.compose.analysis", "analyzed")

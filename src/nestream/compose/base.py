@@ -11,7 +11,7 @@ from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import named_types
 from nestream.model.expression import END_ATTRIBUTE, Attribute, Expression, attributes, column_name
-from nestream.model.lazy import Lazy, lazy
+from nestream.model.lazy import lazy, pa
 from nestream.model.results import Form, Matchable, in_form, known_form
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
@@ -19,8 +19,6 @@ from nestream.model.time import WindowKind
 if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Unpack
-
-    import pyarrow as pa
 
     from nestream.compose.inputs import batches_of, held, is_place
     from nestream.compose.settings import How, Settings, known_threads
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
     from nestream.runtime.stream import Compiler, Stream
     from nestream.strategies import Options
 else:  # loaded on use: parsing and printing a query needs none of them
-    pa = Lazy("pyarrow")
     Settings, known_threads = lazy("nestream.compose.settings", "Settings", "known_threads")
     batches_of, held, is_place = lazy("nestream.compose.inputs", "batches_of", "held", "is_place")
     dataframe_of, in_process, is_dataframe = lazy(

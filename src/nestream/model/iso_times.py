@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from nestream.model.lazy import compute as pc
+from nestream.model.lazy import pc
 from nestream.model.plain import is_uuid
 from nestream.model.schema import EventError, Kind, kind_of
 

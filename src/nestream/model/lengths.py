@@ -8,17 +8,11 @@ from __future__ import annotations
 import math
 import operator
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import pa
 from nestream.model.schema import Schema
 from nestream.model.time import Duration, DurationError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-else:
-    pa = Lazy("pyarrow")
-
 
 Length: TypeAlias = int | timedelta | str
 """What users may write for a duration."""

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from pyarrow import types as arrow
 
-from nestream.model.lazy import compute as pc
+from nestream.model.lazy import pc
 from nestream.model.schema import EventError
 
 Column: TypeAlias = Any
