@@ -291,15 +291,7 @@ def conjuncts(expression: Expression) -> Iterator[Expression]:
 
 def constants(expression: Expression) -> list[object]:
     """The values of all literals of an expression."""
-    found: list[object] = []
-
-    def seen(part: Expression) -> Expression:
-        if isinstance(part, Literal):
-            found.append(part.value)
-        return part
-
-    transform(expression, seen)
-    return found
+    return [part.value for part in walk(expression) if isinstance(part, Literal)]
 
 
 def transform(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
