@@ -38,6 +38,12 @@ def length_of_time(given: object, what: str) -> int | Duration:
     return number
 
 
+def difference_of(given: object, what: str) -> int | timedelta:
+    """The same as a number or a timedelta, which can be added to a time."""
+    length = length_of_time(given, what)
+    return timedelta(microseconds=length.microseconds) if isinstance(length, Duration) else length
+
+
 def in_resolution(length: int | Duration, what: str, schema: Schema) -> int:
     """The duration in the resolution of the times: a number counts the unit of the time column."""
     datatype = schema.columns[schema.time]
