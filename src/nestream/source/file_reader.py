@@ -23,9 +23,6 @@ class EventReader(ABC):
 
     Opening decides the schema and finds every malformed row; iterating delivers the others, in file order, as
     often as you like.
-
-    `declared` are types of columns that are not inferred. With `closed`, they are all the columns: others are
-    ignored.
     """
 
     schema: pa.Schema
@@ -41,6 +38,10 @@ class EventReader(ABC):
         batch_rows: int = BATCH_ROWS,
         closed: bool = False,
     ) -> None:
+        """Open a file; `declared` are types of columns that are not inferred.
+
+        With `closed`, they are all the columns: others are ignored.
+        """
         self._source, self._time, self._type, self._letters = source, time, type, letters
         self._declared, self._batch_rows, self._closed = declared, batch_rows, closed
         self._in_order = False
