@@ -55,7 +55,6 @@ if TYPE_CHECKING:
         explained_on_spark,
         is_dataframe,
         planned_from,
-        zone_that_matters,
     )
     from nestream.compose.spark import spark_frame as spark_frame
     from nestream.compose.spark import spark_problem as spark_problem
@@ -85,12 +84,8 @@ else:  # loaded on use: parsing and printing a query needs none of them
     collected_from_spark, dataframe_of, is_dataframe = lazy(
         "nestream.compose.spark", "collected", "dataframe_of", "is_dataframe"
     )
-    counted_on_spark, explained_on_spark, planned_from, zone_that_matters = lazy(
-        "nestream.compose.spark",
-        "counted_on_spark",
-        "explained_on_spark",
-        "planned_from",
-        "zone_that_matters",
+    counted_on_spark, explained_on_spark, planned_from = lazy(
+        "nestream.compose.spark", "counted_on_spark", "explained_on_spark", "planned_from"
     )
     spark_frame, spark_problem, spark_session = lazy(
         "nestream.compose.spark", "spark_frame", "spark_problem", "spark_session"
@@ -550,12 +545,8 @@ class Query(Matching):
             return matches
         return (matches if df.isStreaming else matches.orderBy("match_end")).limit(limit)
 
-    def _compiled_for(
-        self, df: Any, schema: Schema, settings: Settings, sample: Any = None
-    ) -> tuple[CompiledQuery, str]:
-        zone = zone_that_matters(lambda known: self.typed(known)[0], schema, df)
-        identity = self.identity(settings.order, settings.strategy) + zone
-        return planned_from(self.compiled(schema, settings), sample, settings), identity
+    def _typed(self, schema: Schema) -> Plan:
+        return self.typed(schema)[0]
 
     def _over_dataframe(self, events: Any, settings: Settings) -> tuple[Any, Run]:
         """A DataFrame, and the plan typed for it."""

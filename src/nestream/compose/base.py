@@ -26,8 +26,10 @@ if TYPE_CHECKING:
         dataframe_of,
         in_process,
         is_dataframe,
+        planned_from,
         refuse_dataframe,
         stream_files,
+        zone_that_matters,
     )
     from nestream.model.columns import check_events, quiet, to_table
     from nestream.model.lengths import Length
@@ -45,7 +47,9 @@ else:  # loaded on use: parsing and printing a query needs none of them
     dataframe_of, in_process, is_dataframe = lazy(
         "nestream.compose.spark", "dataframe_of", "in_process", "is_dataframe"
     )
-    refuse_dataframe, stream_files = lazy("nestream.compose.spark", "refuse_dataframe", "stream_files")
+    planned_from, refuse_dataframe, stream_files, zone_that_matters = lazy(
+        "nestream.compose.spark", "planned_from", "refuse_dataframe", "stream_files", "zone_that_matters"
+    )
     check_events, quiet, to_table = lazy("nestream.model.columns", "check_events", "quiet", "to_table")
     (collected,) = lazy("nestream.model.memory", "collected")
     (empty_table,) = lazy("nestream.model.plain", "empty_table")
@@ -113,10 +117,8 @@ class Matching(Matchable, ABC):
         """Return the LIMIT of a stream; raises if there can be none."""
 
     @abstractmethod
-    def _compiled_for(
-        self, df: Any, schema: Schema, settings: Settings, sample: Any = None
-    ) -> tuple[Any, str]:
-        """What is compiled for a DataFrame, and what a saved state must agree with."""
+    def _typed(self, schema: Schema) -> Any:
+        """The plans typed for events of a schema."""
 
     @abstractmethod
     def _on_spark(
@@ -347,6 +349,14 @@ class Matching(Matchable, ABC):
             statistics=statistics,
             sample=sample,
         )
+
+    def _compiled_for(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None
+    ) -> tuple[Any, str]:
+        """What is compiled for a DataFrame, and what a saved state must agree with."""
+        identity = self.identity(settings.order, settings.strategy)
+        compiled = planned_from(self.compiled(schema, settings), sample, settings)
+        return compiled, identity + zone_that_matters(self._typed, schema, df)
 
     def stream_files(
         self, spark: Any, source: str, sink: str, *, time: str = "ts", type: str = "type", **options: Any
