@@ -13,6 +13,7 @@ from typing import TypeAlias
 from nestream.model.lazy import pa
 from nestream.model.schema import Schema
 from nestream.model.time import Duration, DurationError
+from nestream.model.wording import cut
 
 Length: TypeAlias = int | timedelta | str
 """What users may write for a duration."""
@@ -90,10 +91,8 @@ def _duration(given: str | timedelta, what: str) -> Duration:
 
 
 def _wrong(given: object, what: str, number: str) -> TypeError:
-    text = repr(given)
-    shown = text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
     return TypeError(
-        f"the {what} is {shown}, but it cannot be a {type(given).__name__}\n"
+        f"the {what} is {cut(repr(given))}, but it cannot be a {type(given).__name__}\n"
         f'  hint: write a duration such as "5 s", a timedelta, or {number}'
     )
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nestream.model.address import read_address
-from nestream.model.remedy import remedy
+from nestream.model.wording import reason, remedy
 from nestream.sink.json_text import json_lines
 from nestream.sink.protocol import Position
 from nestream.sink.writer import SinkError
@@ -262,6 +262,5 @@ class SocketSink(PassingSink):
 
 def cannot_write(where: str, error: OSError) -> SinkError:
     """Turn an error of the operating system into a sentence."""
-    why = os.strerror(error.errno) if error.errno else str(error)
     advice = "start the program that reads it, or choose another place" if "://" in where else remedy(error)
-    return SinkError(f"cannot write {where}: {why[:1].lower()}{why[1:]}. {advice[:1].upper()}{advice[1:]}")
+    return SinkError(f"cannot write {where}: {reason(error)}. {advice[:1].upper()}{advice[1:]}")

@@ -13,6 +13,7 @@ from typing import IO, cast
 import pyarrow as pa
 
 from nestream.model.formats import SUFFIXES, Format
+from nestream.model.wording import reason
 from nestream.source.errors import SourceError, first_line
 from nestream.source.formats import compression_of, decompressed, known_format, listed_formats, suffix_of
 
@@ -124,13 +125,12 @@ class Unclosed(io.RawIOBase):
 
 def cannot_read(where: str, error: OSError) -> SourceError:
     """Turn an error of the operating system into a sentence."""
-    why = os.strerror(error.errno) if error.errno else str(error)
     hint = {
         FileNotFoundError: "Check the path",
         PermissionError: "Ask its owner for read permission",
         IsADirectoryError: "Name one file in it",
     }.get(type(error), "Check the path and the disk")
-    return SourceError(f"cannot read {where}: {why[:1].lower()}{why[1:]}. {hint}")
+    return SourceError(f"cannot read {where}: {reason(error)}. {hint}")
 
 
 def _readable_size(path: Path) -> int:
