@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
+from nestream.compose.as_of import complete_up_to
 from nestream.compose.base import Matching
+from nestream.compose.explaining import as_operators, explained, known_format, with_rewriting
+from nestream.compose.missing_attributes import counted, lacking, read_by_several
 from nestream.language.ast import Dialect as Dialect  # for the command line
 from nestream.language.ast import HasTree as HasTree
 from nestream.language.ast import Query as Tree
@@ -28,8 +31,10 @@ from nestream.model.diagnostics import Diagnostic, QueryError, Severity, in_text
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.lazy import lazy, pa
 from nestream.model.output import ValueColumn
+from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.model.schema import Order as Order  # for the command line
+from nestream.model.unseen import unseen_types, warn_of
 from nestream.strategies import ALIASES as ALIASES  # these for the command line
 from nestream.strategies import STRATEGIES as STRATEGIES
 from nestream.strategies import Options, known_options, known_strategy, tool
@@ -42,10 +47,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from nestream.compose.analysis import analyzed
-    from nestream.compose.as_of import complete_up_to
-    from nestream.compose.explaining import as_operators, explained, known_format, with_rewriting
     from nestream.compose.inputs import held
-    from nestream.compose.missing_attributes import counted, lacking, read_by_several
     from nestream.compose.run import Run, refuse_endless
     from nestream.compose.settings import How, Settings, known_threads
     from nestream.compose.spark import collected as collected_from_spark
@@ -60,8 +62,6 @@ if TYPE_CHECKING:
     from nestream.compose.spark import spark_problem as spark_problem
     from nestream.compose.spark import spark_session as spark_session
     from nestream.model.columns import to_table
-    from nestream.model.plain import empty_table
-    from nestream.model.unseen import unseen_types, warn_of
     from nestream.reference import match_reference
     from nestream.runtime.compiled import Begin, CompiledQuery
     from nestream.runtime.intake import check_computable
@@ -70,15 +70,8 @@ if TYPE_CHECKING:
     from nestream.show import Shown, query_html, show_matches
     from nestream.why import Why, explain_why
 else:  # loaded on use: parsing and printing a query needs none of them
-    (complete_up_to,) = lazy("nestream.compose.as_of", "complete_up_to")
     (held,) = lazy("nestream.compose.inputs", "held")
     (analyzed,) = lazy("nestream.compose.analysis", "analyzed")
-    as_operators, explained, known_format, with_rewriting = lazy(
-        "nestream.compose.explaining", "as_operators", "explained", "known_format", "with_rewriting"
-    )
-    counted, lacking, read_by_several = lazy(
-        "nestream.compose.missing_attributes", "counted", "lacking", "read_by_several"
-    )
     Run, refuse_endless = lazy("nestream.compose.run", "Run", "refuse_endless")
     Settings, known_threads = lazy("nestream.compose.settings", "Settings", "known_threads")
     collected_from_spark, dataframe_of, is_dataframe = lazy(
@@ -91,8 +84,6 @@ else:  # loaded on use: parsing and printing a query needs none of them
         "nestream.compose.spark", "spark_frame", "spark_problem", "spark_session"
     )
     (to_table,) = lazy("nestream.model.columns", "to_table")
-    (empty_table,) = lazy("nestream.model.plain", "empty_table")
-    unseen_types, warn_of = lazy("nestream.model.unseen", "unseen_types", "warn_of")
     (match_reference,) = lazy("nestream.reference", "match_reference")
     (check_computable,) = lazy("nestream.runtime.intake", "check_computable")
     (LocalRun,) = lazy("nestream.runtime.local", "LocalRun")

@@ -34,6 +34,7 @@ from nestream.cli.arguments import (
 )
 from nestream.cli.terminal import count, output, show_diagnostics
 from nestream.model.lazy import lazy
+from nestream.model.unseen import unseen_types
 from nestream.query import Dialect
 
 if TYPE_CHECKING:
@@ -41,13 +42,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from nestream.cli.events import columns_of, load_events, note_unseen
-    from nestream.model.unseen import unseen_types
 else:  # loaded when there are events, or something to print in colour
     columns_of, load_events, note_unseen = lazy(
         "nestream.cli.events", "columns_of", "load_events", "note_unseen"
     )
     (Text,) = lazy("rich.text", "Text")
-    (unseen_types,) = lazy("nestream.model.unseen", "unseen_types")
 
 
 def check(

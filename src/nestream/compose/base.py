@@ -12,9 +12,11 @@ from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import named_types
 from nestream.model.expression import END_ATTRIBUTE, Attribute, Expression, attributes, column_name
 from nestream.model.lazy import lazy, pa
+from nestream.model.plain import empty_table
 from nestream.model.results import Form, Matchable, in_form, known_form
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
+from nestream.model.unseen import warn_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
     from nestream.model.columns import check_events, quiet, to_table
     from nestream.model.lengths import Length
     from nestream.model.memory import collected
-    from nestream.model.plain import empty_table
-    from nestream.model.unseen import warn_of
     from nestream.runtime.compiled import Begin, Compiled
     from nestream.runtime.intake import check_computable
     from nestream.runtime.runs import AnyRun, started
@@ -52,8 +52,6 @@ else:  # loaded on use: parsing and printing a query needs none of them
     )
     check_events, quiet, to_table = lazy("nestream.model.columns", "check_events", "quiet", "to_table")
     (collected,) = lazy("nestream.model.memory", "collected")
-    (empty_table,) = lazy("nestream.model.plain", "empty_table")
-    (warn_of,) = lazy("nestream.model.unseen", "warn_of")
     (check_computable,) = lazy("nestream.runtime.intake", "check_computable")
     (started,) = lazy("nestream.runtime.runs", "started")
     Compiler, Stream = lazy("nestream.runtime.stream", "Compiler", "Stream")
