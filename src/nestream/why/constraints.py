@@ -210,7 +210,7 @@ class Constraints:
                 assert stop.interval is not None
                 return sentences.there_is(stop.found[0], stop.interval, _unsaved(stop.inner))
             case predicate:
-                return sentences.judged(predicate, binding, dict(stop.groups))
+                return self.words.failed(predicate, binding, dict(stop.groups))
 
     def _unsearched(self, body: Node, interval: Interval, sentences: Sentences) -> Evidence:
         """The evidence of a negation with too many events to search."""
