@@ -35,7 +35,14 @@ class AnswerFormat(StrEnum):
     JSON = "json"
 
 
-class FileFormat(StrEnum):
+class _Format(StrEnum):
+    @property
+    def stored(self) -> str:
+        """The name of the format in the readers and writers: json is one object per line."""
+        return "jsonl" if self.value == "json" else self.value
+
+
+class FileFormat(_Format):
     """The format of a written file. json is one object per line; jsonl is the same."""
 
     CSV = "csv"
@@ -43,13 +50,8 @@ class FileFormat(StrEnum):
     JSONL = "jsonl"
     PARQUET = "parquet"
 
-    @property
-    def stored(self) -> str:
-        """The name of the format in the writers."""
-        return _stored(self)
 
-
-class EventFormat(StrEnum):
+class EventFormat(_Format):
     """The format of a file that is read. json is one object per line; jsonl is the same."""
 
     CSV = "csv"
@@ -57,15 +59,6 @@ class EventFormat(StrEnum):
     JSONL = "jsonl"
     PARQUET = "parquet"
     AVRO = "avro"
-
-    @property
-    def stored(self) -> str:
-        """The name of the format in the readers."""
-        return _stored(self)
-
-
-def _stored(format: StrEnum) -> str:
-    return "jsonl" if format.value == "json" else format.value
 
 
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="A file, or the text of a query.")]
