@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import time as clock
@@ -16,6 +15,7 @@ from rich.text import Text
 from nestream.cli.arguments import FileFormat, output_format
 from nestream.cli.terminal import count, is_terminal, measured, note, output, working
 from nestream.data import GENERATORS, Generator
+from nestream.data.registry import did_you_mean
 from nestream.sink import write_matches
 
 _OWN_OPTIONS = ("events", "seed")
@@ -58,7 +58,7 @@ def data(
         return
     if name not in GENERATORS:
         raise typer.BadParameter(
-            f"there is no data set {name!r}{_did_you_mean(name, list(GENERATORS))}. "
+            f"there is no data set {name!r}{did_you_mean(name, GENERATORS)}. "
             f"The data sets are {', '.join(GENERATORS)}.",
             param_hint="NAME",
         )
@@ -105,7 +105,7 @@ def _option(generator: Generator, setting: str) -> tuple[str, Any]:
         raise _wrong_setting(f"write --{key} {text} instead.")
     if key not in known:
         raise _wrong_setting(
-            f"{generator.name} has no option {key!r}{_did_you_mean(key, known)}. "
+            f"{generator.name} has no option {key!r}{did_you_mean(key, known)}. "
             f"Its options are {', '.join(known)}."
         )
     default = generator.defaults[key]
@@ -130,11 +130,6 @@ def _kind(default: Any) -> str:
 
 def _shown(default: Any) -> str:
     return ",".join(map(str, default)) if isinstance(default, (tuple, list)) else str(default)
-
-
-def _did_you_mean(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _list(generators: list[Generator], format: FileFormat | None) -> None:
