@@ -265,9 +265,10 @@ class RuleTopic:
             ResourceType,
         )
 
+        admin = admin_of(self._place)  # it must live until it has answered
         asked = ConfigResource(ResourceType.TOPIC, self._topic)
         try:
-            found = admin_of(self._place).describe_configs([asked])[asked].result(PATIENCE)
+            found = admin.describe_configs([asked])[asked].result(PATIENCE)
         except (self._kafka.KafkaException, TimeoutError):
             return {}
         return {name: found[name].value for name in _KEPT_FOR_EVER if name in found}
