@@ -16,7 +16,7 @@ from nestream.compose.base import Matching
 from nestream.compose.inputs import held
 from nestream.compose.run import refuse_endless
 from nestream.compose.settings import DEFAULTS, How, Settings
-from nestream.compose.spark import is_dataframe, planned_from, refuse_to_count, zone_that_matters
+from nestream.compose.spark import is_dataframe, refuse_to_count, zone_that_matters
 from nestream.engine.program import Decided, LeafSpec, LeavesSince
 from nestream.logical.nodes import Plan
 from nestream.model.diagnostics import Diagnostic, QueryError
@@ -367,10 +367,6 @@ class Queries(Matching):
         assert not isinstance(run, LocalRun)
         return run.count(table)
 
-    @property
-    def _computed(self) -> dict[str, None]:
-        return dict.fromkeys(name for member in self.members.values() for name in member.computed)
-
     def unseen(self, table: pa.Table, type: str = "type") -> list[str]:
         """Messages about types in the queries that no event has, most likely misspelt."""
         return [
@@ -533,13 +529,6 @@ class Queries(Matching):
             compiled, identity = some._compiled_for(df, schema, settings, sample)
             parts.append(match_dataframe(df, compiled, identity=identity, **partitioning))
         return union(parts)
-
-    def _compiled_for(
-        self, df: Any, schema: Schema, settings: Settings, sample: Any = None
-    ) -> tuple[CompiledSet | CompiledLayers, str]:
-        zone = zone_that_matters(self._typed, schema, df)
-        identity = self.identity(settings.order, settings.strategy) + zone
-        return planned_from(self.compiled(schema, settings), sample, settings), identity
 
     def _refuse_endless(self) -> None:
         for member in self.members.values():

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from nestream.binding.binder import BoundQuery, bind
 from nestream.binding.own_columns import shadow_warnings, with_own_columns
 from nestream.binding.typing import check_types, result_kind
+from nestream.compose.as_of import complete_up_to
 from nestream.compose.base import Matching
-from nestream.language.ast import Dialect
+from nestream.compose.explaining import as_operators, explained, known_format, with_rewriting
+from nestream.compose.missing_attributes import counted, lacking, read_by_several
+from nestream.language.ast import Dialect as Dialect  # for the command line
 from nestream.language.ast import HasTree as HasTree
 from nestream.language.ast import Query as Tree
 from nestream.language.literals import UnreadableError as UnreadableError  # for the command line
@@ -26,9 +29,12 @@ from nestream.language.type_header import Types, header_types, read_types
 from nestream.logical.nodes import Plan, has_groups
 from nestream.model.diagnostics import Diagnostic, QueryError, Severity, in_text_order
 from nestream.model.event_types import ANY_TYPE
-from nestream.model.lazy import Lazy, lazy
+from nestream.model.lazy import lazy, pa
 from nestream.model.output import ValueColumn
+from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema, attributes_of
+from nestream.model.schema import Order as Order  # for the command line
+from nestream.model.unseen import unseen_types, warn_of
 from nestream.strategies import ALIASES as ALIASES  # these for the command line
 from nestream.strategies import STRATEGIES as STRATEGIES
 from nestream.strategies import Options, known_options, known_strategy, tool
@@ -40,13 +46,8 @@ from nestream.strategies import switches as switches
 if TYPE_CHECKING:
     from typing import Unpack
 
-    import pyarrow as pa
-
     from nestream.compose.analysis import analyzed
-    from nestream.compose.as_of import complete_up_to
-    from nestream.compose.explaining import as_operators, explained, known_format, with_rewriting
     from nestream.compose.inputs import held
-    from nestream.compose.missing_attributes import counted, lacking, read_by_several
     from nestream.compose.run import Run, refuse_endless
     from nestream.compose.settings import How, Settings, known_threads
     from nestream.compose.spark import collected as collected_from_spark
@@ -56,14 +57,11 @@ if TYPE_CHECKING:
         explained_on_spark,
         is_dataframe,
         planned_from,
-        zone_that_matters,
     )
     from nestream.compose.spark import spark_frame as spark_frame
     from nestream.compose.spark import spark_problem as spark_problem
     from nestream.compose.spark import spark_session as spark_session
     from nestream.model.columns import to_table
-    from nestream.model.plain import empty_table
-    from nestream.model.unseen import unseen_types, warn_of
     from nestream.reference import match_reference
     from nestream.runtime.compiled import Begin, CompiledQuery
     from nestream.runtime.intake import check_computable
@@ -72,34 +70,20 @@ if TYPE_CHECKING:
     from nestream.show import Shown, query_html, show_matches
     from nestream.why import Why, explain_why
 else:  # loaded on use: parsing and printing a query needs none of them
-    pa = Lazy("pyarrow")
-    (complete_up_to,) = lazy("nestream.compose.as_of", "complete_up_to")
     (held,) = lazy("nestream.compose.inputs", "held")
     (analyzed,) = lazy("nestream.compose.analysis", "analyzed")
-    as_operators, explained, known_format, with_rewriting = lazy(
-        "nestream.compose.explaining", "as_operators", "explained", "known_format", "with_rewriting"
-    )
-    counted, lacking, read_by_several = lazy(
-        "nestream.compose.missing_attributes", "counted", "lacking", "read_by_several"
-    )
     Run, refuse_endless = lazy("nestream.compose.run", "Run", "refuse_endless")
     Settings, known_threads = lazy("nestream.compose.settings", "Settings", "known_threads")
     collected_from_spark, dataframe_of, is_dataframe = lazy(
         "nestream.compose.spark", "collected", "dataframe_of", "is_dataframe"
     )
-    counted_on_spark, explained_on_spark, planned_from, zone_that_matters = lazy(
-        "nestream.compose.spark",
-        "counted_on_spark",
-        "explained_on_spark",
-        "planned_from",
-        "zone_that_matters",
+    counted_on_spark, explained_on_spark, planned_from = lazy(
+        "nestream.compose.spark", "counted_on_spark", "explained_on_spark", "planned_from"
     )
     spark_frame, spark_problem, spark_session = lazy(
         "nestream.compose.spark", "spark_frame", "spark_problem", "spark_session"
     )
     (to_table,) = lazy("nestream.model.columns", "to_table")
-    (empty_table,) = lazy("nestream.model.plain", "empty_table")
-    unseen_types, warn_of = lazy("nestream.model.unseen", "unseen_types", "warn_of")
     (match_reference,) = lazy("nestream.reference", "match_reference")
     (check_computable,) = lazy("nestream.runtime.intake", "check_computable")
     (LocalRun,) = lazy("nestream.runtime.local", "LocalRun")
@@ -552,12 +536,8 @@ class Query(Matching):
             return matches
         return (matches if df.isStreaming else matches.orderBy("match_end")).limit(limit)
 
-    def _compiled_for(
-        self, df: Any, schema: Schema, settings: Settings, sample: Any = None
-    ) -> tuple[CompiledQuery, str]:
-        zone = zone_that_matters(lambda known: self.typed(known)[0], schema, df)
-        identity = self.identity(settings.order, settings.strategy) + zone
-        return planned_from(self.compiled(schema, settings), sample, settings), identity
+    def _typed(self, schema: Schema) -> Plan:
+        return self.typed(schema)[0]
 
     def _over_dataframe(self, events: Any, settings: Settings) -> tuple[Any, Run]:
         """A DataFrame, and the plan typed for it."""

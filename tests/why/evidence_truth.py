@@ -22,7 +22,7 @@ from nestream.reference import Event, Interval, Order, evaluate, history, holds
 from nestream.why import Evidence
 from nestream.why.evidence import Way
 from nestream.why.partial import Lack
-from nestream.why.search import groups_of, negations, root_of
+from nestream.why.search import groups_of, negations
 from nestream.why.shapes import Shape, shapes
 from tests.property.meaning import complete
 from tests.why.truth import Truth
@@ -46,7 +46,7 @@ class EvidenceTruth(Truth):
         (shape, *others) = (shape for shape in shapes(self.plan.root) if set(shape.variables) == set(match))
         if others:  # branches with the same variables: any of them may be the one that matched
             return
-        root = root_of(shape.part(binding))
+        root = shape.part(binding).root
         limits = self.meaning.root_limits(root)
         told = list(why.evidence)
         expected = list(negations(self.meaning, root, limits))

@@ -30,7 +30,7 @@ from nestream.logical.nodes import (
     free_variables,
     target_variables,
 )
-from nestream.model.diagnostics import Diagnostic, QueryError, Severity
+from nestream.model.diagnostics import Diagnostic, QueryError, Reporting, Severity
 from nestream.model.expression import (
     Attribute,
     Expression,
@@ -65,13 +65,14 @@ def bind(tree: Query, text: str) -> BoundQuery:
     return _Binding(tree, text).run()
 
 
-class _Binding:
+class _Binding(Reporting):
     def __init__(self, tree: Query, text: str) -> None:
+        super().__init__()
         self.tree = tree
         self.text = text
         self.declared: Declarations = declare(tree.pattern)
         self.scopes: Scopes = self.declared.scopes
-        self.diagnostics: list[Diagnostic] = list(self.declared.diagnostics)
+        self.diagnostics += self.declared.diagnostics
 
     def run(self) -> BoundQuery:
         placing = Placing(self.declared)
@@ -112,36 +113,30 @@ class _Binding:
     def check_into(self) -> None:
         """Report a LIMIT together with INTO: which matches come first depends on when they are decided."""
         if self.tree.into is not None and self.tree.limit is not None:
-            self.diagnostics.append(
-                Diagnostic(
-                    "limited-into",
-                    "a query with INTO cannot have a LIMIT",
-                    self.tree.into.span,
-                    hint="remove the LIMIT, or choose among the matches with KEEP",
-                )
+            self.report(
+                "limited-into",
+                "a query with INTO cannot have a LIMIT",
+                self.tree.into.span,
+                hint="remove the LIMIT, or choose among the matches with KEEP",
             )
 
     def check_window(self) -> None:
         window = None if self.tree.window is None else self.window
         if window is None and not _is_single_event(self.scopes.root):
-            self.diagnostics.append(
-                Diagnostic(
-                    "missing-window",
-                    "the query has no WITHIN, so its state would grow without limit",
-                    self.tree.pattern.span,
-                    hint="add a window such as `WITHIN 1 hour`, or write `WITHIN UNBOUNDED`",
-                )
+            self.report(
+                "missing-window",
+                "the query has no WITHIN, so its state would grow without limit",
+                self.tree.pattern.span,
+                hint="add a window such as `WITHIN 1 hour`, or write `WITHIN UNBOUNDED`",
             )
         elif window is not None and window.kind is WindowKind.UNBOUNDED:
-            self.diagnostics.append(
-                Diagnostic(
-                    "unbounded-state",
-                    "without a window the state grows without limit",
-                    self.tree.window_span,
-                    Severity.WARNING,
-                    detail="a stream keeps every event forever",
-                    hint="add a window such as `WITHIN 1 hour` if you can",
-                )
+            self.report(
+                "unbounded-state",
+                "without a window the state grows without limit",
+                self.tree.window_span,
+                severity=Severity.WARNING,
+                detail="a stream keeps every event forever",
+                hint="add a window such as `WITHIN 1 hour` if you can",
             )
 
     def check_inner_windows(self) -> None:

@@ -23,7 +23,7 @@ from nestream.language.ast import (
     parts,
 )
 from nestream.language.printer import print_pattern
-from nestream.model.diagnostics import Diagnostic, Severity, Span
+from nestream.model.diagnostics import Diagnostic, Reporting, Severity, Span
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import Expression
 from nestream.model.text import print_name
@@ -52,10 +52,10 @@ def declare(pattern: Pattern) -> Declarations:
     return _Declaring(pattern).run()
 
 
-class _Declaring:
+class _Declaring(Reporting):
     def __init__(self, pattern: Pattern) -> None:
+        super().__init__()
         self.pattern = pattern
-        self.diagnostics: list[Diagnostic] = []
         self.written: list[tuple[Scope, Expression]] = []
         self.hidden: set[str] = set()
         self.hiding: dict[Scope, Exists] = {}
@@ -153,27 +153,23 @@ class _Declaring:
             hint = f"write it in a SEQ, after a positive component: `SEQ(A a, {primitive.step} B b)`"
             if any(isinstance(item, Scope) and item.group for item in before):
                 hint = f"put an event before the group: `SEQ(A a, A+ more, {primitive.step} B b)`"
-            self.diagnostics.append(
-                Diagnostic(
-                    "misplaced-step",
-                    f"{primitive.step} has no event on its left"
-                    if in_sequence
-                    else f"{primitive.step} is not in a SEQ",
-                    primitive.span,
-                    detail=f"{primitive.step} limits what comes between an event and the component before it",
-                    hint=hint,
-                )
+            self.report(
+                "misplaced-step",
+                f"{primitive.step} has no event on its left"
+                if in_sequence
+                else f"{primitive.step} is not in a SEQ",
+                primitive.span,
+                detail=f"{primitive.step} limits what comes between an event and the component before it",
+                hint=hint,
             )
         elif follows and word in {Step.NEXT, Step.DIRECTLY} and primitive.variable is not None:
             name = print_name(primitive.variable)
-            self.diagnostics.append(
-                Diagnostic(
-                    "step-as-type",
-                    f"`{primitive.types[0]} {name}` is an event of the type `{primitive.types[0]}`",
-                    primitive.span,
-                    Severity.WARNING,
-                    hint=f"for {word} write a type and a variable: `{word} {name} x`",
-                )
+            self.report(
+                "step-as-type",
+                f"`{primitive.types[0]} {name}` is an event of the type `{primitive.types[0]}`",
+                primitive.span,
+                severity=Severity.WARNING,
+                hint=f"for {word} write a type and a variable: `{word} {name} x`",
             )
 
     def between(self, primitive: Primitive, scope: Scope) -> Scope | None:
@@ -208,34 +204,28 @@ class _Declaring:
             del self.shown[shown:]
         scope.group = group
         if isinstance(group.body, Primitive) and group.body.step is not Step.ANY:
-            self.diagnostics.append(
-                Diagnostic(
-                    "misplaced-step",
-                    f"{group.body.step} cannot be used in a group",
-                    group.span,
-                    detail="a group takes all events in its interval",
-                    hint=f"leave {group.body.step} out, or write a single event",
-                )
+            self.report(
+                "misplaced-step",
+                f"{group.body.step} cannot be used in a group",
+                group.span,
+                detail="a group takes all events in its interval",
+                hint=f"leave {group.body.step} out, or write a single event",
             )
         if group.variable is None and not isinstance(group.body, Primitive):
-            self.diagnostics.append(
-                Diagnostic(
-                    "unnamed-group",
-                    "a group of matches needs a name",
-                    group.span,
-                    hint="name it after its number, as in `(SEQ(B b, C c))+ p`",
-                )
+            self.report(
+                "unnamed-group",
+                "a group of matches needs a name",
+                group.span,
+                hint="name it after its number, as in `(SEQ(B b, C c))+ p`",
             )
         if group.most == 0:
-            self.diagnostics.append(
-                Diagnostic(
-                    "group-of-none",
-                    "a group of no members is a negation",
-                    group.span,
-                    Severity.WARNING,
-                    hint="write `!`",
-                    suggestion=print_pattern(Negation(group.body)),
-                )
+            self.report(
+                "group-of-none",
+                "a group of no members is a negation",
+                group.span,
+                severity=Severity.WARNING,
+                hint="write `!`",
+                suggestion=print_pattern(Negation(group.body)),
             )
         return scope
 
@@ -247,14 +237,12 @@ class _Declaring:
         return False
 
     def report_duplicate(self, name: str, pattern: Pattern) -> None:
-        self.diagnostics.append(
-            Diagnostic(
-                "duplicate-variable",
-                f"the variable `{name}` is declared twice",
-                pattern.span,
-                detail="a variable names one part of a match",
-                hint="give this component another variable",
-            )
+        self.report(
+            "duplicate-variable",
+            f"the variable `{name}` is declared twice",
+            pattern.span,
+            detail="a variable names one part of a match",
+            hint="give this component another variable",
         )
 
     def misplaced_group(self, group: Repeated, parent: Scope | None, *, negated: bool) -> None:
@@ -275,9 +263,7 @@ class _Declaring:
         else:
             message, suggestion = "a group has no single event beside it", None
             hint = "write it in a SEQ or AND with a single event, as in `SEQ(A a, B+ b)`"
-        self.diagnostics.append(
-            Diagnostic("misplaced-group", message, group.span, hint=hint, suggestion=suggestion)
-        )
+        self.report("misplaced-group", message, group.span, hint=hint, suggestion=suggestion)
 
     def leaf(self, primitive: Primitive, scope: Scope) -> None:
         name = next(self.names)
@@ -298,15 +284,13 @@ class _Declaring:
         bound = {*member_variables(scope), *group_names(scope), *named}
         for name in dropped:
             if name not in bound:
-                self.diagnostics.append(
-                    Diagnostic(
-                        "exists-unknown-variable",
-                        f"EXISTS names `{name}`, which its pattern does not have",
-                        pattern.span,
-                        hint=f"its variables are {', '.join(f'`{n}`' for n in sorted(bound))}"
-                        if bound
-                        else "it has no variables",
-                    )
+                self.report(
+                    "exists-unknown-variable",
+                    f"EXISTS names `{name}`, which its pattern does not have",
+                    pattern.span,
+                    hint=f"its variables are {', '.join(f'`{n}`' for n in sorted(bound))}"
+                    if bound
+                    else "it has no variables",
                 )
         hidden = set(dropped).union(*(named.get(name, ()) for name in dropped))
         hidden |= {name for name, events in named.items() if events & hidden}
@@ -328,7 +312,7 @@ class _Declaring:
             while place.is_or:
                 place = next(branch for branch in place.nested if not self.shows(branch))
         span = self.hiding[place].span if place in self.hiding else place.span
-        self.diagnostics.append(Diagnostic("exists-drops-everything", message, span, severity, hint=hint))
+        self.report("exists-drops-everything", message, span, severity=severity, hint=hint)
 
     def shows(self, scope: Scope) -> bool:
         """Whether every match of a positive scope binds a variable that no EXISTS drops."""
@@ -355,7 +339,7 @@ class _Declaring:
                 "a negation has nothing to filter here",
                 "write it in a SEQ or AND with a positive component",
             )
-        self.diagnostics.append(Diagnostic("misplaced-negation", message, negation.span, hint=hint))
+        self.report("misplaced-negation", message, negation.span, hint=hint)
 
     def check_positive(self, composite: Composite) -> None:
         if composite.operator is Operator.OR:
@@ -363,16 +347,14 @@ class _Declaring:
         self.check_neighbours(composite)
         if all(isinstance(component, Negation | Repeated) for component in composite.components):
             grouped = any(isinstance(component, Repeated) for component in composite.components)
-            self.diagnostics.append(
-                Diagnostic(
-                    "no-positive-component",
-                    f"{composite.operator} has no positive component",
-                    composite.span,
-                    detail="a group takes the events around single events, so it needs one beside it"
-                    if grouped
-                    else "a negation only filters the matches of the components beside it",
-                    hint="add a component that is one event" if grouped else "add a component without `!`",
-                )
+            self.report(
+                "no-positive-component",
+                f"{composite.operator} has no positive component",
+                composite.span,
+                detail="a group takes the events around single events, so it needs one beside it"
+                if grouped
+                else "a negation only filters the matches of the components beside it",
+                hint="add a component that is one event" if grouped else "add a component without `!`",
             )
 
     def check_neighbours(self, composite: Composite) -> None:
@@ -385,17 +367,15 @@ class _Declaring:
                 both = [last.body, component.body]
                 types = dict.fromkeys(name for b in both if isinstance(b, Primitive) for name in b.types)
                 either = all(isinstance(body, Primitive) for body in both)
-                self.diagnostics.append(
-                    Diagnostic(
-                        "adjacent-groups",
-                        "two groups have no single event between them",
-                        last.span.to(component.span),
-                        detail="a group takes all the events between its neighbours, so both would take "
-                        "the same events",
-                        hint="put a single event between them"
-                        + (", or write one group of both types" if either else ""),
-                        suggestion=f"ANY({', '.join(map(print_name, types))})+ x" if either else None,
-                    )
+                self.report(
+                    "adjacent-groups",
+                    "two groups have no single event between them",
+                    last.span.to(component.span),
+                    detail="a group takes all the events between its neighbours, so both would take "
+                    "the same events",
+                    hint="put a single event between them"
+                    + (", or write one group of both types" if either else ""),
+                    suggestion=f"ANY({', '.join(map(print_name, types))})+ x" if either else None,
                 )
             if not isinstance(component, Negation):
                 last = component if isinstance(component, Repeated) else None

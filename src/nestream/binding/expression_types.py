@@ -26,7 +26,7 @@ from nestream.binding.kinds import (
 from nestream.binding.unknown_attributes import unknown_attribute
 from nestream.logical.nodes import Plan, leaves
 from nestream.model.aggregates import AGGREGATES, OF_DURATIONS, kind_of
-from nestream.model.diagnostics import Diagnostic
+from nestream.model.diagnostics import Reporting
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
     Aggregate,
@@ -63,14 +63,14 @@ _KINDS: dict[type, Kind] = {
 }
 
 
-class ExpressionTypes:
+class ExpressionTypes(Reporting):
     """The expressions of a plan over events of a schema, if one is known, and the problems in them."""
 
     def __init__(self, plan: Plan, schema: Schema | None) -> None:
+        super().__init__()
         self.plan = plan
         self.schema = schema
         self.types: Mapping[str, tuple[str, ...]] = {leaf.variable: leaf.types for leaf in leaves(plan.root)}
-        self.diagnostics: list[Diagnostic] = []
 
     def of(self, variable: str) -> tuple[str, ...]:
         """The types of a variable; for ANY, those whose attributes are declared, and any other."""
@@ -79,9 +79,6 @@ class ExpressionTypes:
             return types
         return (*self.schema.types, ANY_TYPE)
 
-    def report(self, code: str, message: str, at: Expression, hint: str | None = None) -> None:
-        self.diagnostics.append(Diagnostic(code, message, at.span, hint=hint))
-
     def formula(self, formula: Expression) -> Expression:
         """Check that an expression is a condition, and check its parts."""
         checked, kind = self.checked(formula)
@@ -89,7 +86,7 @@ class ExpressionTypes:
             self.report(
                 "not-a-condition",
                 f"`{print_expression(formula)}` is {a_kind(kind)}, not a condition",
-                formula,
+                formula.span,
                 "compare it with something",
             )
         return checked
@@ -146,7 +143,7 @@ class ExpressionTypes:
                     self.report(
                         "wrong-type",
                         f"PREV is {a_kind(typed[0][1])}, and {a_kind(typed[1][1])} for the first member",
-                        expression,
+                        expression.span,
                         "write two values of one kind",
                     )
                     return expression, Kind.UNKNOWN
@@ -166,7 +163,7 @@ class ExpressionTypes:
                 "wrong-type",
                 f"`{print_expression(aggregate.operand)}` is {a_kind(kind)}, and {known.name.upper()} takes "
                 f"{known.said}",
-                aggregate.operand,
+                aggregate.operand.span,
             )
             return aggregate, Kind.UNKNOWN
         function = OF_DURATIONS if known.name == "avg" and kind is Kind.DURATION else aggregate.function
@@ -213,7 +210,7 @@ class ExpressionTypes:
         self.report(
             "wrong-type",
             f"`{print_expression(operand)}` is {a_kind(kind)}, not {parameter.said}",
-            operand,
+            operand.span,
             hint if parameter.accepts == {Kind.BOOLEAN} else None,
         )
         return checked, Kind.UNKNOWN
@@ -226,7 +223,7 @@ class ExpressionTypes:
             self.report(
                 "wrong-type",
                 f"`{expression.operator}` does not apply to {' and '.join(known)}",
-                expression,
+                expression.span,
                 time_hint(expression, first, second) or clock_hint((left, first), (right, second)),
             )
             return expression, Kind.UNKNOWN
@@ -242,7 +239,7 @@ class ExpressionTypes:
             self.report(
                 "not-comparable",
                 f"`{print_expression(culprit)}` holds values that cannot be compared",
-                culprit,
+                culprit.span,
                 "convert the column to a number, string, boolean or timestamp",
             )
         elif Kind.UNKNOWN in kinds:
@@ -252,12 +249,12 @@ class ExpressionTypes:
             self.report(
                 "wrong-type",
                 f"cannot compare {a_kind(kinds[0])} with {a_kind(kinds[1])}",
-                whole,
+                whole.span,
                 hint,
             )
         elif operator not in ("=", "!=") and kinds[0] not in ORDERED:
             self.report(
-                "wrong-type", f"{a_kind(kinds[0])} has no order, so `{operator}` does not apply", whole
+                "wrong-type", f"{a_kind(kinds[0])} has no order, so `{operator}` does not apply", whole.span
             )
 
     # -- functions -----------------------------------------------------------------------------------------
@@ -297,11 +294,11 @@ class ExpressionTypes:
             self.report(
                 "not-constant",
                 f"the {parameter.name} of {name} is a constant, and `{print_expression(argument)}` is not",
-                argument,
+                argument.span,
                 f"for example `{function.example.rpartition(' = ')[0]}`",
             )
         elif isinstance(argument.value, str) and (problem := parameter.problem(argument.value)):
-            self.report("bad-constant", problem, argument)
+            self.report("bad-constant", problem, argument.span)
 
     def alike(self, call: Call, arguments: list[Expression]) -> tuple[list[Expression], Kind]:
         """Convert arguments to one kind: floats if numbers are mixed with floats, otherwise decimals."""
@@ -312,7 +309,7 @@ class ExpressionTypes:
         if len(kinds) > 1 and not all(kind.is_number for kind in kinds):
             name = "CASE" if call.function == "case" else call.function
             what = "values" if call.function == "case" else "arguments"
-            self.report("wrong-type", f"the {what} of {name} differ in type", call)
+            self.report("wrong-type", f"the {what} of {name} differ in type", call.span)
             return arguments, Kind.UNKNOWN
         if Kind.FLOAT in kinds:
             return [as_float(part, kind) for part, kind in typed], Kind.FLOAT

@@ -11,7 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from nestream.binding.scopes import AGGREGATED, Scopes, member_variables
-from nestream.model.diagnostics import Diagnostic
+from nestream.model.diagnostics import Reporting
 from nestream.model.expression import (
     END_ATTRIBUTE,
     PATH_MARK,
@@ -50,12 +50,12 @@ def _mentions(part: Expression, scopes: Scopes, inside: str | None) -> Iterator[
         yield from _mentions(child, scopes, inside)
 
 
-class GroupBinding:
+class GroupBinding(Reporting):
     """Binds the aggregates of expressions; problems are in `diagnostics`."""
 
     def __init__(self, scopes: Scopes) -> None:
+        super().__init__()
         self.scopes = scopes
-        self.diagnostics: list[Diagnostic] = []
 
     def bound(self, expression: Expression) -> Expression | None:
         """The expression with the group of every aggregate; None if there is a problem with one."""
@@ -66,37 +66,32 @@ class GroupBinding:
         changed = transform(expression, self._part)
         return changed if len(self.diagnostics) == before else None
 
-    def _report(
-        self, code: str, message: str, at: Expression, hint: str, suggestion: str | None = None
-    ) -> None:
-        self.diagnostics.append(Diagnostic(code, message, at.span, hint=hint, suggestion=suggestion))
-
     def _check_nesting(self, expression: Expression, inside: Expression | None = None) -> None:
         """Report an aggregate in an aggregate, and PREV in PREV or outside an aggregate."""
         if isinstance(expression, Aggregate) and inside is not None:
-            self._report(
+            self.report(
                 "nested-aggregate",
                 f"`{print_expression(expression)}` is inside another aggregate",
-                expression,
+                expression.span,
                 "an aggregate is over the members of one group: compute the two side by side",
             )
             return
         if isinstance(expression, Previous):
             if inside is None:
-                self._report(
+                self.report(
                     "misplaced-prev",
                     f"`{print_expression(expression)}` is outside an aggregate",
-                    expression,
+                    expression.span,
                     "PREV is the value of the member before, for each member of a group: write it in an "
                     "aggregate",
                     f"EVERY(f.x > {print_expression(expression)})",
                 )
                 return
             if isinstance(inside, Previous):
-                self._report(
+                self.report(
                     "nested-prev",
                     "PREV is inside PREV",
-                    expression,
+                    expression.span,
                     "PREV reaches one member back: compare each member with the one before it",
                 )
                 return
@@ -121,10 +116,10 @@ class GroupBinding:
         if part.inner is None:
             if of_matches and part.variable is not None:
                 names = self._members(part.variable)
-                self._report(
+                self.report(
                     "group-of-matches",
                     f"`{part.variable}` is a group of matches, which have no attribute of their own",
-                    part,
+                    part.span,
                     f"name an event of the match: {', '.join(f'`{name}`' for name in names)}",
                     f"{print_name(part.variable)}.{print_name(names[0])}.{print_name(part.name)}"
                     if names
@@ -149,7 +144,7 @@ class GroupBinding:
         else:
             hint = f"the variables are {', '.join(f'`{name}`' for name in names)}"
         message = f"{what} `{part.variable}` has no variable `{part.inner}`"
-        self._report("unknown-variable", message, part, hint)
+        self.report("unknown-variable", message, part.span, hint)
         return part
 
     def _members(self, group: str) -> list[str]:
@@ -171,26 +166,26 @@ class GroupBinding:
             own = self._members(groups[0])
             outside = [n for n in names if self.scopes.group_of(n) == groups[0] and n not in own]
             if outside:
-                self._report(
+                self.report(
                     "negated-variable",
                     f"`{outside[0]}` is negated in the group `{groups[0]}`, so no member has an event for it",
-                    part,
+                    part.span,
                     "use a variable that every member binds",
                 )
             return replace(part, group=groups[0])
         if groups:
-            self._report(
+            self.report(
                 "two-groups",
                 f"`{print_expression(part)}` mentions two groups",
-                part,
+                part.span,
                 f"an aggregate is over the members of one: write one for `{groups[0]}` and one for "
                 f"`{groups[1]}`",
             )
         else:
-            self._report(
+            self.report(
                 "aggregate-without-group",
                 f"`{print_expression(part)}` mentions no group",
-                part,
+                part.span,
                 f"{word} is over the members of a group, as `f` in `Failure+ f`"
                 + (
                     f": `{names[0]}` is a single event, so write `{print_expression(operand)}`"
@@ -208,10 +203,10 @@ class GroupBinding:
             single = name in self.scopes.of
             message = f"`{name}` is a single event, not a group" if single else f"there is no group `{name}`"
             groups = ", ".join(f"`{group}`" for group in self.scopes.groups)
-            self._report(
+            self.report(
                 "aggregate-without-group",
                 message,
-                part,
+                part.span,
                 f"the groups are {groups}" if groups else "write a group as `Failure+ f`",
             )
             return part
@@ -222,7 +217,7 @@ class GroupBinding:
                 if part.distinct
                 else f"name a value of the members, as in {word}({inner})"
             )
-            self._report("aggregate-of-events", f"{word} takes a value, not an event", part, hint)
+            self.report("aggregate-of-events", f"{word} takes a value, not an event", part.span, hint)
             return part
         return replace(part, group=name, operand=Literal(True))
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from nestream.binding.declare import Declarations
 from nestream.binding.groups import GroupBinding
 from nestream.language.ast import KeepClause
-from nestream.model.diagnostics import Diagnostic, Severity, Span
+from nestream.model.diagnostics import Diagnostic, Reporting, Severity, Span
 from nestream.model.expression import Expression, Literal, aggregates, attributes
 from nestream.model.keep import Keep, Kept
 from nestream.model.output import Output
@@ -25,12 +25,12 @@ def bind_keep(
     return binding.run(), binding.diagnostics
 
 
-class _KeepBinding:
+class _KeepBinding(Reporting):
     def __init__(self, clause: KeepClause, declared: Declarations, output: Output) -> None:
+        super().__init__()
         self.clause = clause
         self.declared = declared
         self.output = output
-        self.diagnostics: list[Diagnostic] = []
 
     def run(self) -> Keep:
         clause = self.clause
@@ -40,21 +40,19 @@ class _KeepBinding:
             elif any(aggregates(item)):
                 message = f"`{print_expression(item)}` is a value of a group"
                 hint = "PER takes single events and their attributes"
-                self.diagnostics.append(Diagnostic("cannot-keep", message, item.span, hint=hint))
+                self.report("cannot-keep", message, item.span, hint=hint)
             else:
                 for part in attributes(item):
                     self.check_variable(part.variable or "", part.span)
         every = self.every()
         forgets = every is not None or not clause.per or bool(self.variables)
         if clause.kind is Kept.FIRST and not forgets and not self.diagnostics:
-            self.diagnostics.append(
-                Diagnostic(
-                    "unbounded-keys",
-                    "a stream remembers every value of PER forever",
-                    clause.span,
-                    Severity.WARNING,
-                    hint="add a variable to PER, or EVERY with a duration, if you can",
-                )
+            self.report(
+                "unbounded-keys",
+                "a stream remembers every value of PER forever",
+                clause.span,
+                severity=Severity.WARNING,
+                hint="add a variable to PER, or EVERY with a duration, if you can",
             )
         return Keep(clause.kind, tuple(map(self.bound, clause.per)), every, clause.span)
 
@@ -89,7 +87,7 @@ class _KeepBinding:
             first = print_name(next(iter(self.output.kept), "a"))
             hint += f"; write an attribute with its variable: `{first}.{print_name(name)}`"
             hint = f"did you mean `{close[0]}`?" if close else hint
-        self.diagnostics.append(Diagnostic("cannot-keep", message, span, hint=hint))
+        self.report("cannot-keep", message, span, hint=hint)
 
     def every(self) -> Duration | int | None:
         every = self.clause.every
@@ -99,18 +97,16 @@ class _KeepBinding:
         length = every.value
         if self.clause.kind is not Kept.FIRST:
             self.report(
+                "bad-every",
                 f"EVERY cannot be used with KEEP {self.clause.kind}",
                 every.span,
                 "write KEEP FIRST ... EVERY, which keeps another match after that time",
             )
         elif isinstance(length, bool) or not isinstance(length, Duration | int):
             text = print_expression(every)
-            self.report(f"`{text}` is not a duration", every.span, "write `EVERY 1 hour`")
+            self.report("bad-every", f"`{text}` is not a duration", every.span, "write `EVERY 1 hour`")
         elif (length.microseconds if isinstance(length, Duration) else length) <= 0:
-            self.report("EVERY takes a duration greater than 0", every.span, "leave EVERY out")
+            self.report("bad-every", "EVERY takes a duration greater than 0", every.span, "leave EVERY out")
         else:
             return length
         return None
-
-    def report(self, message: str, span: Span, hint: str) -> None:
-        self.diagnostics.append(Diagnostic("bad-every", message, span, hint=hint))

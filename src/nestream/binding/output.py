@@ -10,7 +10,7 @@ from nestream.binding.groups import GroupBinding, has_aggregate, members, mentio
 from nestream.binding.named_expressions import value, wrong_attributes
 from nestream.binding.scopes import AGGREGATED, Scope, group_names, member_variables
 from nestream.language.ast import IntoType, ReturnExpression, ReturnVariable
-from nestream.model.diagnostics import Diagnostic, Span
+from nestream.model.diagnostics import Diagnostic, Reporting, Span
 from nestream.model.expression import PATH_MARK, TIME_ATTRIBUTE, TYPE_ATTRIBUTE, Attribute, Expression
 from nestream.model.output import (
     START,
@@ -67,7 +67,7 @@ def bind_output(
     return Output(kept, set(kept) != set(targets), columns, shown, made), binding.diagnostics
 
 
-class _OutputBinding:
+class _OutputBinding(Reporting):
     def __init__(
         self,
         declared: Declarations,
@@ -75,11 +75,11 @@ class _OutputBinding:
         groups: tuple[str, ...],
         named: tuple[str, ...],
     ) -> None:
+        super().__init__()
         self.declared = declared
         self.visible = visible
         self.groups = groups
         self.named = named
-        self.diagnostics: list[Diagnostic] = []
 
     def shown(self, name: str) -> EventColumn | GroupColumn | CompositeColumn:
         """The column of a variable: an event, a group, or an expression."""
@@ -125,14 +125,12 @@ class _OutputBinding:
             name = "value"
             if isinstance(item.expression, Attribute):
                 name = item.expression.name.split(PATH_MARK)[-1]
-            self.diagnostics.append(
-                Diagnostic(
-                    "unnamed-expression",
-                    "a returned expression needs a name",
-                    item.span,
-                    hint="name it with AS",
-                    suggestion=f"{text} AS {print_name(name)}",
-                )
+            self.report(
+                "unnamed-expression",
+                "a returned expression needs a name",
+                item.span,
+                hint="name it with AS",
+                suggestion=f"{text} AS {print_name(name)}",
             )
         return ValueColumn(item.name or "value", expression)
 
@@ -150,15 +148,13 @@ class _OutputBinding:
             if isinstance(part, Attribute) and name in self.declared.scopes.of:
                 group = self.declared.scopes.group_of(name) or ""
                 if group in self.groups:
-                    self.diagnostics.append(
-                        Diagnostic(
-                            "grouped-variable",
-                            f"`{name}` ranges over the members of a group",
-                            part.span,
-                            hint="return the whole group, or a value of it",
-                            suggestion=f"{print_name(group)}, or FIRST({print_expression(part)}) AS "
-                            f"{print_name(part.name)}",
-                        )
+                    self.report(
+                        "grouped-variable",
+                        f"`{name}` ranges over the members of a group",
+                        part.span,
+                        hint="return the whole group, or a value of it",
+                        suggestion=f"{print_name(group)}, or FIRST({print_expression(part)}) AS "
+                        f"{print_name(part.name)}",
                     )
                     continue
             self.check_variable(name.removeprefix(AGGREGATED), part.span)
@@ -173,15 +169,13 @@ class _OutputBinding:
         for place, column in enumerate(columns):
             grouped = column.groups or (isinstance(column, ValueColumn) and has_aggregate(column.expression))
             if grouped:
-                self.diagnostics.append(
-                    Diagnostic(
-                        "group-with-exists",
-                        f"`{column.name}` depends on the events that EXISTS drops",
-                        returns[place].span if returns else self.declared.scopes.root.span,
-                        detail="matches that differ in a dropped event are one match, and may have different "
-                        "groups",
-                        hint="leave EXISTS out, or return single events alone",
-                    )
+                self.report(
+                    "group-with-exists",
+                    f"`{column.name}` depends on the events that EXISTS drops",
+                    returns[place].span if returns else self.declared.scopes.root.span,
+                    detail="matches that differ in a dropped event are one match, and may have different "
+                    "groups",
+                    hint="leave EXISTS out, or return single events alone",
                 )
                 return
 
@@ -204,7 +198,7 @@ class _OutputBinding:
             message = f"unknown variable `{name}` in RETURN"
             close = get_close_matches(name, self.visible, 1)
             hint = f"did you mean `{close[0]}`?" if close else self.bound()
-        self.diagnostics.append(Diagnostic("cannot-return", message, span, hint=hint))
+        self.report("cannot-return", message, span, hint=hint)
 
     def bound(self) -> str | None:
         """The variables that a match has, as a hint."""
@@ -220,24 +214,20 @@ class _OutputBinding:
         for place, column in enumerate(columns):
             span = returns[place].span if returns else self.declared.scopes.root.span
             if column.name in seen:
-                self.diagnostics.append(
-                    Diagnostic(
-                        "duplicate-column",
-                        f"two output columns are named `{column.name}`",
-                        span,
-                        hint="remove one of them"
-                        if not isinstance(column, ValueColumn)
-                        else "give one of them another name with AS",
-                    )
+                self.report(
+                    "duplicate-column",
+                    f"two output columns are named `{column.name}`",
+                    span,
+                    hint="remove one of them"
+                    if not isinstance(column, ValueColumn)
+                    else "give one of them another name with AS",
                 )
             if column.name in (MATCH_START, MATCH_END):
-                self.diagnostics.append(
-                    Diagnostic(
-                        "reserved-column",
-                        f"every match has a column `{column.name}` already",
-                        span,
-                        hint="choose another name",
-                    )
+                self.report(
+                    "reserved-column",
+                    f"every match has a column `{column.name}` already",
+                    span,
+                    hint="choose another name",
                 )
             seen.add(column.name)
 
@@ -249,25 +239,21 @@ class _OutputBinding:
         """Report what cannot be an attribute of the events that the matches become."""
         for column, item in zip(columns, returns, strict=True):
             if not isinstance(column, ValueColumn):
-                self.diagnostics.append(
-                    Diagnostic(
-                        "into-without-value",
-                        f"`{column.name}` is a whole {_words(column)}, and INTO makes attributes of values",
-                        item.span,
-                        hint="return the attributes that are needed",
-                        suggestion=f"COUNT({print_name(column.name)}) AS count"
-                        if isinstance(column, GroupColumn)
-                        else f"{print_name(column.name)}.{'ts AS begin' if _is_long(column) else 'id AS id'}",
-                    )
+                self.report(
+                    "into-without-value",
+                    f"`{column.name}` is a whole {_words(column)}, and INTO makes attributes of values",
+                    item.span,
+                    hint="return the attributes that are needed",
+                    suggestion=f"COUNT({print_name(column.name)}) AS count"
+                    if isinstance(column, GroupColumn)
+                    else f"{print_name(column.name)}.{'ts AS begin' if _is_long(column) else 'id AS id'}",
                 )
             elif column.name in RESERVED:
-                self.diagnostics.append(
-                    Diagnostic(
-                        "reserved-attribute",
-                        f"an event made by INTO has `{column.name}` already: {RESERVED[column.name]}",
-                        item.span,
-                        hint="choose another name",
-                    )
+                self.report(
+                    "reserved-attribute",
+                    f"an event made by INTO has `{column.name}` already: {RESERVED[column.name]}",
+                    item.span,
+                    hint="choose another name",
                 )
 
 

@@ -29,7 +29,7 @@ from nestream.binding.where import (
     inward,
     mentions_negative,
 )
-from nestream.model.diagnostics import Diagnostic
+from nestream.model.diagnostics import Reporting
 from nestream.model.expression import (
     PATH_MARK,
     Aggregate,
@@ -49,15 +49,15 @@ Placed = Mapping[Scope, Sequence[Expression]]
 """The conditions of each scope."""
 
 
-class Placing:
+class Placing(Reporting):
     """The conditions of one query, and the problems with them."""
 
     def __init__(self, declared: Declarations) -> None:
+        super().__init__()
         self.declared = declared
         self.scopes = declared.scopes
         self.groups = GroupBinding(self.scopes)
         self.written = [name for name in declared.order if name not in self.scopes.unwritten]
-        self.diagnostics: list[Diagnostic] = []
 
     def alternatives(self, where: Expression | None) -> list[Placed]:
         """The conditions by scope, once for each alternative of the WHERE clause."""
@@ -81,14 +81,12 @@ class Placing:
         if written.is_or:
             branches = {self.scopes.branch(name, written) for name in names} - {None}
             if len(branches) > 1:
-                self.diagnostics.append(
-                    Diagnostic(
-                        "across-or-branches",
-                        "a condition compares two branches of an OR",
-                        span_of(predicate, written),
-                        detail="a match has the events of one branch only",
-                        hint="write a condition for each branch",
-                    )
+                self.report(
+                    "across-or-branches",
+                    "a condition compares two branches of an OR",
+                    span_of(predicate, written),
+                    detail="a match has the events of one branch only",
+                    hint="write a condition for each branch",
                 )
                 return
         if branch_choices(predicate, self.scopes) > MOST_BRANCHES:
@@ -116,14 +114,12 @@ class Placing:
             inside = next((s for s in place.path if s not in around.path and s.apart), None)
             if inside is not None:
                 what = "group" if inside.group is not None else "negation"
-                self.diagnostics.append(
-                    Diagnostic(
-                        "aggregate-inside",
-                        f"`{print_expression(part)}` is inside a {what} beside the group",
-                        span_of(part, place),
-                        detail=f"a {what} and a group beside it look at their events independently",
-                        hint="write the condition around both, or compare with single events",
-                    )
+                self.report(
+                    "aggregate-inside",
+                    f"`{print_expression(part)}` is inside a {what} beside the group",
+                    span_of(part, place),
+                    detail=f"a {what} and a group beside it look at their events independently",
+                    hint="write the condition around both, or compare with single events",
                 )
                 return False
         return True
@@ -165,14 +161,12 @@ class Placing:
         try:
             split = alternatives(where, lambda formula: mentions_negative(formula, self.scopes))
         except TooManyAlternativesError:
-            self.diagnostics.append(
-                Diagnostic(
-                    "too-many-alternatives",
-                    f"the WHERE clause splits into more than {MOST_ALTERNATIVES} alternatives",
-                    where.span,
-                    detail="each OR over a negated component doubles them or more",
-                    hint="move conditions out of the ORs, or write several queries",
-                )
+            self.report(
+                "too-many-alternatives",
+                f"the WHERE clause splits into more than {MOST_ALTERNATIVES} alternatives",
+                where.span,
+                detail="each OR over a negated component doubles them or more",
+                hint="move conditions out of the ORs, or write several queries",
             )
             return [placed]
         unions: list[Placed] = []
@@ -191,14 +185,12 @@ class Placing:
             for name in sorted(variables(part)):
                 group = self.scopes.group_of_match(name)
                 if group is not None:
-                    self.diagnostics.append(
-                        Diagnostic(
-                            "group-or-negation",
-                            f"the alternatives of this OR would give the group `{group}` different members",
-                            part.span,
-                            detail="an OR that mentions a negated component is run as several queries",
-                            hint="write each condition with its component, or write two queries",
-                        )
+                    self.report(
+                        "group-or-negation",
+                        f"the alternatives of this OR would give the group `{group}` different members",
+                        part.span,
+                        detail="an OR that mentions a negated component is run as several queries",
+                        hint="write each condition with its component, or write two queries",
                     )
                     return False
         return True
@@ -209,14 +201,12 @@ class Placing:
             if isinstance(part, Equivalence) and part.attribute.partition(PATH_MARK)[0] in self.written:
                 name = part.attribute.partition(PATH_MARK)[2]
                 if name:
-                    self.diagnostics.append(
-                        Diagnostic(
-                            "equivalence-with-variable",
-                            "brackets take attributes without variables",
-                            part.span,
-                            hint="all events agree on the attribute",
-                            suggestion=f"[{print_name(name)}]",
-                        )
+                    self.report(
+                        "equivalence-with-variable",
+                        "brackets take attributes without variables",
+                        part.span,
+                        hint="all events agree on the attribute",
+                        suggestion=f"[{print_name(name)}]",
                     )
 
     def covers_groups(self, where: Expression) -> bool:
@@ -226,14 +216,12 @@ class Placing:
         joined = [part for part in conjuncts(where) if not isinstance(part, Equivalence)]
         inside = [part for whole in joined for part in walk(whole) if isinstance(part, Equivalence)]
         for part in inside:
-            self.diagnostics.append(
-                Diagnostic(
-                    "equivalence-over-group",
-                    f"`{print_expression(part)}` is under OR or NOT, and the pattern has a group",
-                    part.span,
-                    detail="it also applies to the members of the group, and selects them",
-                    hint="join it with AND alone, or compare the attributes of the single events",
-                )
+            self.report(
+                "equivalence-over-group",
+                f"`{print_expression(part)}` is under OR or NOT, and the pattern has a group",
+                part.span,
+                detail="it also applies to the members of the group, and selects them",
+                hint="join it with AND alone, or compare the attributes of the single events",
             )
         return not inside
 
@@ -249,13 +237,11 @@ class Placing:
         events = [name for name in self.declared.order if self.scopes.positive(name)]
         example = (events or self.declared.order)[0]
         if len(events) != 1:
-            self.diagnostics.append(
-                Diagnostic(
-                    "ambiguous-attribute",
-                    f"the attribute `{part.name}` has no variable",
-                    part.span,
-                    hint=f"write whose attribute it is, as in `{example}.{part.name}`",
-                )
+            self.report(
+                "ambiguous-attribute",
+                f"the attribute `{part.name}` has no variable",
+                part.span,
+                hint=f"write whose attribute it is, as in `{example}.{part.name}`",
             )
         return Attribute(example, part.name, part.span)
 

@@ -104,7 +104,7 @@ class _PlanTypes(ExpressionTypes):
                 message = hint = ""
             if message:
                 said = f"EVERY {keep.every} {message}"
-                self.diagnostics.append(Diagnostic("window-unit", said, keep.span, hint=hint))
+                self.report("window-unit", said, keep.span, hint=hint)
         return keep.with_expressions(lambda item: self.checked(item)[0])
 
     # -- the schema ----------------------------------------------------------------------------------------
@@ -113,23 +113,18 @@ class _PlanTypes(ExpressionTypes):
         kind = schema.kind("ts")
         window = self.plan.window
         if window.kind is WindowKind.TIME and kind is Kind.INTEGER:
-            self.diagnostics.append(
-                Diagnostic(
-                    "window-unit",
-                    f"WITHIN {window} is a duration, and the time column `{schema.time}` holds integers",
-                    self.plan.window_span,
-                    hint="write the window as a number in the column's unit, "
-                    "or convert the column to timestamps",
-                )
+            self.report(
+                "window-unit",
+                f"WITHIN {window} is a duration, and the time column `{schema.time}` holds integers",
+                self.plan.window_span,
+                hint="write the window as a number in the column's unit, or convert the column to timestamps",
             )
         if window.kind is WindowKind.NUMBER and kind not in (Kind.INTEGER, Kind.UNKNOWN):
-            self.diagnostics.append(
-                Diagnostic(
-                    "window-unit",
-                    f"WITHIN {window} has no unit, and the time column `{schema.time}` holds timestamps",
-                    self.plan.window_span,
-                    hint=f"add a unit, for example `WITHIN {window} seconds`, or `WITHIN {window} EVENTS`",
-                )
+            self.report(
+                "window-unit",
+                f"WITHIN {window} has no unit, and the time column `{schema.time}` holds timestamps",
+                self.plan.window_span,
+                hint=f"add a unit, for example `WITHIN {window} seconds`, or `WITHIN {window} EVENTS`",
             )
 
     def for_types(self, predicate: Expression) -> Expression:

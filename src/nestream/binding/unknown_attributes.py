@@ -6,20 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from nestream.binding.kinds import a_kind
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import PATH_MARK, Attribute, column_name
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import pa
 from nestream.model.schema import Kind, Schema, kind_of
 from nestream.model.text import print_name
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-else:
-    pa = Lazy("pyarrow")
 
 
 def unknown_attribute(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING
 
 from nestream.model.expression import (
     Arithmetic,
@@ -18,14 +17,9 @@ from nestream.model.expression import (
     constants,
     transform,
 )
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import pa
 from nestream.model.schema import Schema
 from nestream.model.zones import zone_named
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-else:
-    pa = Lazy("pyarrow")
 
 
 def in_their_zones(expression: Expression, schema: Schema) -> Expression:

@@ -14,17 +14,18 @@ import typer
 import nestream
 from nestream.model.formats import SUFFIXES, WRITTEN_SUFFIXES
 from nestream.model.lengths import seconds_of
-from nestream.query import ALIASES, STRATEGIES, UnreadableError, own_parameters, read_value, switches
+from nestream.query import (
+    ALIASES,
+    STRATEGIES,
+    Dialect,
+    Order,
+    UnreadableError,
+    own_parameters,
+    read_value,
+    switches,
+)
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
-
-
-class Dialect(StrEnum):
-    """The three dialects."""
-
-    NEEL = "neel"
-    NEEL_PLUS = "neel+"
-    SASE = "sase"
 
 
 class AnswerFormat(StrEnum):
@@ -34,7 +35,14 @@ class AnswerFormat(StrEnum):
     JSON = "json"
 
 
-class FileFormat(StrEnum):
+class _Format(StrEnum):
+    @property
+    def stored(self) -> str:
+        """The name of the format in the readers and writers: json is one object per line."""
+        return "jsonl" if self.value == "json" else self.value
+
+
+class FileFormat(_Format):
     """The format of a written file. json is one object per line; jsonl is the same."""
 
     CSV = "csv"
@@ -42,13 +50,8 @@ class FileFormat(StrEnum):
     JSONL = "jsonl"
     PARQUET = "parquet"
 
-    @property
-    def stored(self) -> str:
-        """The name of the format in the writers."""
-        return _stored(self)
 
-
-class EventFormat(StrEnum):
+class EventFormat(_Format):
     """The format of a file that is read. json is one object per line; jsonl is the same."""
 
     CSV = "csv"
@@ -57,53 +60,25 @@ class EventFormat(StrEnum):
     PARQUET = "parquet"
     AVRO = "avro"
 
-    @property
-    def stored(self) -> str:
-        """The name of the format in the readers."""
-        return _stored(self)
 
-
-def _stored(format: StrEnum) -> str:
-    return "jsonl" if format.value == "json" else format.value
-
-
-class Order(StrEnum):
-    """How events are ordered."""
-
-    TIME = "time"
-    ARRIVAL = "arrival"
-
-
-QueryArgument = Annotated[
-    str, typer.Argument(metavar="QUERY", help="A file, or the text of a query.", show_default=False)
-]
+QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="A file, or the text of a query.")]
 QueriesArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="QUERY",
-        help="A file, the text of a query, or a folder of .neel files.",
-        show_default=False,
-    ),
+    str, typer.Argument(metavar="QUERY", help="A file, the text of a query, or a folder of .neel files.")
 ]
 RulesArgument = Annotated[
     str,
     typer.Argument(
         metavar="QUERY",
         help="A file, the text of a query, or rules: a folder of .neel files or kafka://HOST:PORT/TOPIC.",
-        show_default=False,
     ),
 ]
 DialectOption = Annotated[
     Dialect | None,
-    typer.Option("--dialect", help="Accept only this dialect; detected by default.", show_default=False),
+    typer.Option("--dialect", help="Accept only this dialect; detected by default."),
 ]
 PlanDialectOption = Annotated[
     Dialect | None,
-    typer.Option(
-        "--dialect",
-        help="Accept only this dialect; sase shows any query as SASE's operators.",
-        show_default=False,
-    ),
+    typer.Option("--dialect", help="Accept only this dialect; sase shows any query as SASE's operators."),
 ]
 SetOption = Annotated[
     list[str] | None,
@@ -111,17 +86,13 @@ SetOption = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="The value of $NAME in the query: 100, text, '5 minutes', '(1, 2)'; repeat for more.",
-        show_default=False,
     ),
 ]
 AnswerOption = Annotated[AnswerFormat, typer.Option("--format", help="Output for people or for programs.")]
 EventsOption = Annotated[
     str | None,
     typer.Option(
-        "--events",
-        metavar="FILE",
-        help="Also check names and types against the columns of this file.",
-        show_default=False,
+        "--events", metavar="FILE", help="Also check names and types against the columns of this file."
     ),
 ]
 TimeOption = Annotated[
@@ -130,11 +101,12 @@ TimeOption = Annotated[
 TypeOption = Annotated[
     str, typer.Option("--type", metavar="COLUMN", help="Column with the type of an event.")
 ]
+OrderOption = Annotated[
+    Order, typer.Option("--order", help="arrival: order events with equal times by arrival.")
+]
 InputFormatOption = Annotated[
     EventFormat | None,
-    typer.Option(
-        "--input-format", help="Format of the events; by default from the file's suffix.", show_default=False
-    ),
+    typer.Option("--input-format", help="Format of the events; by default from the file's suffix."),
 ]
 AnalyzeOption = Annotated[
     str | None,
@@ -142,7 +114,6 @@ AnalyzeOption = Annotated[
         "--analyze",
         metavar="EVENTS",
         help="Run the query on these events, and show matches and times beside the estimates.",
-        show_default=False,
     ),
 ]
 
@@ -179,14 +150,11 @@ WithoutOption = Annotated[
         metavar="NAME",
         callback=_known_switches,
         help="Switch off a technique of the engine; repeat for more.",
-        show_default=False,
     ),
 ]
 VerboseOption = Annotated[
     bool,
-    typer.Option(
-        "--verbose", help="Also show costs, and how the plan is rewritten, rule by rule.", show_default=False
-    ),
+    typer.Option("--verbose", help="Also show costs, and how the plan is rewritten, rule by rule."),
 ]
 
 
@@ -204,11 +172,10 @@ class QueryText:
 
         With `of_several`, values that it does not name are for other queries.
         """
-        forced = dialect.value if dialect else None
         values = values_of(given)
         if of_several:
-            values = own_parameters(self.text, forced, values)
-        return nestream.query(self.text, dialect=forced, parameters=values)
+            values = own_parameters(self.text, dialect, values)
+        return nestream.query(self.text, dialect, parameters=values)
 
 
 def values_of(given: list[str] | None) -> dict[str, Any]:
@@ -258,8 +225,7 @@ def queries_of(
     if not os.path.isdir(argument):
         return query_text(argument).parse(dialect, given)
     try:
-        forced = dialect.value if dialect else None
-        return nestream.queries(argument, dialect=forced, parameters=values_of(given))
+        return nestream.queries(argument, dialect, parameters=values_of(given))
     except UnicodeDecodeError:
         raise _wrong_query(f"a file in {argument!r} is not UTF-8 text.") from None
     except OSError as error:

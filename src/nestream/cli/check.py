@@ -16,7 +16,6 @@ from nestream.cli.arguments import (
     AnalyzeOption,
     AnswerFormat,
     AnswerOption,
-    Dialect,
     DialectOption,
     EventsOption,
     InputFormatOption,
@@ -35,19 +34,19 @@ from nestream.cli.arguments import (
 )
 from nestream.cli.terminal import count, output, show_diagnostics
 from nestream.model.lazy import lazy
+from nestream.model.unseen import unseen_types
+from nestream.query import Dialect
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.text import Text
 
     from nestream.cli.events import columns_of, load_events, note_unseen
-    from nestream.model.unseen import unseen_types
 else:  # loaded when there are events, or something to print in colour
     columns_of, load_events, note_unseen = lazy(
         "nestream.cli.events", "columns_of", "load_events", "note_unseen"
     )
     (Text,) = lazy("rich.text", "Text")
-    (unseen_types,) = lazy("nestream.model.unseen", "unseen_types")
 
 
 def check(
@@ -94,7 +93,7 @@ class _Answer:
     """Whether a query is accepted, in which dialect, and its diagnostics."""
 
     accepted: bool
-    dialect: str | None
+    dialect: Dialect | None
     diagnostics: Sequence[Diagnostic]
     notes: Sequence[str] = ()
 
@@ -124,7 +123,6 @@ def _checked(
     of_several: bool = False,
 ) -> _Answer:
     parsed: Query | None = None
-    forced = dialect.value if dialect else None
     notes: list[str] = []
     try:
         parsed = source.parse(dialect, given, of_several=of_several)
@@ -132,8 +130,8 @@ def _checked(
             parsed.check(columns.schema, columns.time, columns.type)
             notes = unseen_types(parsed.event_types, columns.types)
     except QueryError as error:
-        return _Answer(False, parsed.dialect.value if parsed else forced, error.diagnostics)
-    return _Answer(True, parsed.dialect.value, parsed.warnings, notes)
+        return _Answer(False, parsed.dialect if parsed else dialect, error.diagnostics)
+    return _Answer(True, parsed.dialect, parsed.warnings, notes)
 
 
 def _checked_together(
@@ -231,7 +229,7 @@ def _show(answer: _Answer, source: QueryText) -> None:
     console.print(Text(", ".join(verdict), "bold green" if accepted else "bold red"), soft_wrap=True)
 
 
-_SPELLING = {Dialect.NEEL.value: "NEEL", Dialect.NEEL_PLUS.value: "NEEL+", Dialect.SASE.value: "SASE"}
+_SPELLING = {Dialect.NEEL: "NEEL", Dialect.NEEL_PLUS: "NEEL+", Dialect.SASE: "SASE"}
 
 
 def _print_json(value: Any) -> None:

@@ -20,18 +20,12 @@ def console(
         typer.Argument(
             metavar="[DIR]",
             help="Folder of the job to watch, with its job.json; without one, queries on data sets alone.",
-            show_default=False,
         ),
     ] = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 0,
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="File of events to run queries on; repeat for more.",
-            show_default=False,
-        ),
+        typer.Option("--data", metavar="FILE", help="File of events to run queries on; repeat for more."),
     ] = None,
     time: Annotated[
         str,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import time as clock
@@ -16,6 +15,7 @@ from rich.text import Text
 from nestream.cli.arguments import FileFormat, output_format
 from nestream.cli.terminal import count, is_terminal, measured, note, output, working
 from nestream.data import GENERATORS, Generator
+from nestream.data.registry import did_you_mean
 from nestream.sink import write_matches
 
 _OWN_OPTIONS = ("events", "seed")
@@ -25,7 +25,7 @@ _BATCH_ROWS = 65_536
 def data(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A data set; leave it out to list them.", show_default=False),
+        typer.Argument(metavar="[NAME]", help="A data set; leave it out to list them."),
     ] = None,
     events: Annotated[int, typer.Option("--events", min=0, help="Number of events.")] = 10_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same events.")] = 0,
@@ -35,21 +35,15 @@ def data(
             "--out",
             metavar="FILE",
             help="Write to a .csv, .jsonl or .parquet file, or - for standard output.",
-            show_default=False,
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set an option of the data set; repeat for more.",
-            show_default=False,
-        ),
+        typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the data set; repeat for more."),
     ] = None,
     format: Annotated[
         FileFormat | None,
-        typer.Option("--format", help="Format; by default from the file's suffix.", show_default=False),
+        typer.Option("--format", help="Format; by default from the file's suffix."),
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the data sets.")] = False,
 ) -> None:
@@ -64,7 +58,7 @@ def data(
         return
     if name not in GENERATORS:
         raise typer.BadParameter(
-            f"there is no data set {name!r}{_did_you_mean(name, list(GENERATORS))}. "
+            f"there is no data set {name!r}{did_you_mean(name, GENERATORS)}. "
             f"The data sets are {', '.join(GENERATORS)}.",
             param_hint="NAME",
         )
@@ -111,7 +105,7 @@ def _option(generator: Generator, setting: str) -> tuple[str, Any]:
         raise _wrong_setting(f"write --{key} {text} instead.")
     if key not in known:
         raise _wrong_setting(
-            f"{generator.name} has no option {key!r}{_did_you_mean(key, known)}. "
+            f"{generator.name} has no option {key!r}{did_you_mean(key, known)}. "
             f"Its options are {', '.join(known)}."
         )
     default = generator.defaults[key]
@@ -136,11 +130,6 @@ def _kind(default: Any) -> str:
 
 def _shown(default: Any) -> str:
     return ",".join(map(str, default)) if isinstance(default, (tuple, list)) else str(default)
-
-
-def _did_you_mean(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _list(generators: list[Generator], format: FileFormat | None) -> None:

@@ -39,7 +39,6 @@ def hospital(
             metavar="DIR",
             help="Folder of the job; by default nestream/hospital in your folder for state. "
             "A stopped run continues.",
-            show_default=False,
         ),
     ] = None,
     fresh: Annotated[
@@ -47,24 +46,13 @@ def hospital(
     ] = False,
     speed: Annotated[
         float | None,
-        typer.Option(
-            "--speed",
-            metavar="N",
-            min=0.1,
-            help="Simulated seconds per second; 10 by default.",
-            show_default=False,
-        ),
+        typer.Option("--speed", metavar="N", min=0.1, help="Simulated seconds per second; 10 by default."),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of the simulation.", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the simulation.")] = None,
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers",
-            min=1,
-            help="Number of workers, with five instruments each; 24 by default.",
-            show_default=False,
+            "--workers", min=1, help="Number of workers, with five instruments each; 24 by default."
         ),
     ] = None,
     events_per_second: Annotated[
@@ -74,7 +62,6 @@ def hospital(
             metavar="N",
             min=0.1,
             help="Choose the number of workers, or with --workers the speed, for this rate.",
-            show_default=False,
         ),
     ] = None,
     violations: Annotated[
@@ -85,7 +72,6 @@ def hospital(
             min=0.0,
             max=1.0,
             help="Fraction of episodes that break a rule; 0.1 by default.",
-            show_default=False,
         ),
     ] = None,
     rules: Annotated[
@@ -96,7 +82,6 @@ def hospital(
             exists=True,
             file_okay=False,
             help="Folder of .neel files to run instead of the bundled rules.",
-            show_default=False,
         ),
     ] = None,
     duration: Annotated[
@@ -107,7 +92,6 @@ def hospital(
             parser=seconds,
             help="Stop after this time (5 minutes, or a number of seconds), and compare the matches "
             "with the planted violations.",
-            show_default=False,
         ),
     ] = None,
     port: Annotated[

@@ -9,17 +9,16 @@ from typing import Annotated
 import typer
 
 from nestream import QueryError
-from nestream.cli.arguments import Dialect, DialectOption, QueryText, query_text
+from nestream.cli.arguments import DialectOption, QueryText, query_text
 from nestream.cli.terminal import messages, note, show_diagnostics, show_error
 from nestream.editor.formatting import layout, loses_comments
+from nestream.query import Dialect
 
 
 def fmt(
     queries: Annotated[
         list[str],
-        typer.Argument(
-            metavar="QUERY...", help="Files with one query each, or the text of queries.", show_default=False
-        ),
+        typer.Argument(metavar="QUERY...", help="Files with one query each, or the text of queries."),
     ],
     write: Annotated[bool, typer.Option("--write", help="Format the files in place.")] = False,
     check: Annotated[
@@ -46,7 +45,7 @@ def _one(source: QueryText, write: bool, check: bool, dialect: Dialect | None) -
     """Format one query; return whether it is fine."""
     name = str(source.path or "the query")
     try:
-        wanted = layout(source.text, dialect.value if dialect else None)
+        wanted = layout(source.text, dialect)
     except QueryError as error:
         if source.path is not None:
             note(f"{name}:")

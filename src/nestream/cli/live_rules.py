@@ -8,10 +8,11 @@ from textwrap import indent
 from typing import Any
 
 from nestream import Queries, Query
-from nestream.cli.arguments import Dialect, values_of
+from nestream.cli.arguments import values_of
 from nestream.cli.types import with_types
 from nestream.job import Change, Progress, RuleSource
 from nestream.queries import parsed_queries
+from nestream.query import Dialect
 
 
 class Binder:
@@ -26,7 +27,7 @@ class Binder:
         self.rules = rules
         self.first: Query | Queries | None = None
         """The rules of a first start."""
-        self._dialect, self._given = None if dialect is None else dialect.value, values_of(given)
+        self._dialect, self._given = dialect, values_of(given)
         self._types = types
         self._known: dict[tuple[str, str], Query] = {}
         self.attributes: set[str] = set()

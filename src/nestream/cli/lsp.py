@@ -22,10 +22,7 @@ def lsp(
     events: Annotated[
         str | None,
         typer.Option(
-            "--events",
-            metavar="FILE",
-            help="File of events, for the names of types and attributes.",
-            show_default=False,
+            "--events", metavar="FILE", help="File of events, for the names of types and attributes."
         ),
     ] = None,
     time: TimeOption = "ts",

@@ -1,17 +1,6 @@
 """`nestream stream --progress FILE`: writes a line of JSON for each micro-batch of a stream, or each second.
 
-batch        the number of the micro-batch
-at           when it was done
-events, matches, late, malformed
-             totals since the first start
-watermark    up to where events are decided, null before the first event
-lag          the seconds from there to `at`; `nestream demo` reports its own, as its events have another clock
-state_bytes  the size of the state
-rate         events a second in this micro-batch
-leaves       always null
-
-`docs/guides/streams.md` explains the others: written, state, busy, batch_seconds, state_rows, by_rule,
-seconds_by_rule, version, rules and refused.
+`docs/reference/cli.md` and `docs/guides/streams.md` explain what is in a line.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ import nestream
 from nestream.cli.arguments import (
     AnswerFormat,
     AnswerOption,
-    Dialect,
     DialectOption,
     SetOption,
     query_text,
@@ -25,6 +24,7 @@ from nestream.cli.arguments import (
 from nestream.cli.terminal import note, output
 from nestream.job import RulesError, RuleSet, RuleStore, check_name, open_rules
 from nestream.queries import check_rules
+from nestream.query import Dialect
 from nestream.sink.place import is_topic
 
 Changes = Mapping[str, str | None]
@@ -55,9 +55,7 @@ _ARGUMENTS = {
 def rules(
     place: Annotated[
         str,
-        typer.Argument(
-            metavar="RULES", help="A folder of .neel files, or kafka://HOST:PORT/TOPIC.", show_default=False
-        ),
+        typer.Argument(metavar="RULES", help="A folder of .neel files, or kafka://HOST:PORT/TOPIC."),
     ],
     action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
     arguments: Annotated[
@@ -66,7 +64,6 @@ def rules(
             metavar="[NAME] [QUERY] [VERSION]",
             help="add and replace take a query, as a file or as text, optionally after the name of the "
             "rule (by default that of the file); remove takes names; rollback takes a version.",
-            show_default=False,
         ),
     ] = None,
     format: AnswerOption = AnswerFormat.TEXT,
@@ -176,7 +173,7 @@ class _Check:
     """Raises if changed rules are not queries, or do not fit together with the others on a stream."""
 
     def __init__(self, dialect: Dialect | None, given: list[str] | None) -> None:
-        self._dialect, self._given = None if dialect is None else dialect.value, values_of(given)
+        self._dialect, self._given = dialect, values_of(given)
 
     def __call__(self, texts: Mapping[str, str], changes: Changes) -> None:
         try:

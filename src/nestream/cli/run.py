@@ -17,7 +17,7 @@ from nestream.cli.arguments import (
     DialectOption,
     FileFormat,
     InputFormatOption,
-    Order,
+    OrderOption,
     QueriesArgument,
     SetOption,
     StrategyOption,
@@ -34,6 +34,7 @@ from nestream.cli.spark import run_on_spark
 from nestream.cli.table import matches_table, with_numbers
 from nestream.cli.terminal import count, is_terminal, note, output, showing_matches, working
 from nestream.cli.types import TypesOption, with_inferred_types, with_types
+from nestream.query import Order
 from nestream.sink import write_matches
 
 FIRST_MATCHES = 20
@@ -59,51 +60,32 @@ def run(
             metavar="EVENTS...",
             help="CSV, JSON lines, Parquet or Avro files, also compressed, folders or patterns of them, "
             "TYPE=FILE for a file with events of one type, or - for standard input.",
-            show_default=False,
         ),
     ],
     time: TimeOption = "ts",
     type: TypeOption = "type",
-    order: Annotated[
-        Order,
-        typer.Option("--order", help="arrival: order events with equal times by arrival."),
-    ] = Order.TIME,
+    order: OrderOption = Order.TIME,
     strategy: StrategyOption = "auto",
     without: WithoutOption = None,
     destination: Annotated[
         str | None,
         typer.Option(
-            "--output",
-            metavar="FILE",
-            help="Write the matches to this file, or - for standard output.",
-            show_default=False,
+            "--output", metavar="FILE", help="Write the matches to this file, or - for standard output."
         ),
     ] = None,
     format: Annotated[
         MatchFormat | None,
-        typer.Option(
-            "--format",
-            help="Output format; by default a table on a terminal, and json elsewhere.",
-            show_default=False,
-        ),
+        typer.Option("--format", help="Output format; by default a table on a terminal, and json elsewhere."),
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit",
-            min=0,
-            help=f"Emit only the first matches; a table shows {FIRST_MATCHES} by default.",
-            show_default=False,
+            "--limit", min=0, help=f"Emit only the first matches; a table shows {FIRST_MATCHES} by default."
         ),
     ] = None,
     dead_letter: Annotated[
         str | None,
-        typer.Option(
-            "--dead-letter",
-            metavar="FILE",
-            help="Save malformed rows here, with line and reason.",
-            show_default=False,
-        ),
+        typer.Option("--dead-letter", metavar="FILE", help="Save malformed rows here, with line and reason."),
     ] = None,
     types: TypesOption = None,
     dialect: DialectOption = None,
@@ -115,7 +97,6 @@ def run(
             "--master",
             metavar="MASTER",
             help="Run on Spark: local[*] for embedded Spark, or a URL such as spark://host:7077.",
-            show_default=False,
         ),
     ] = None,
     each: Annotated[
@@ -124,7 +105,6 @@ def run(
             "--each",
             metavar="DIR",
             help="Write one Parquet file for each query of a folder into this folder.",
-            show_default=False,
         ),
     ] = None,
     as_of: Annotated[
@@ -133,7 +113,6 @@ def run(
             "--as-of",
             metavar="TIME",
             help="Treat the events as complete up to this time; matches still pending then are not emitted.",
-            show_default=False,
         ),
     ] = None,
     plan: Annotated[
@@ -152,7 +131,7 @@ def run(
     chosen = _format(destination, format, events)
     parsed = _complete_up_to(with_types(queries_of(query, dialect, set), types), as_of)
     options = dict.fromkeys(without or (), False)
-    how: dict[str, Any] = {"time": time, "type": type, "order": order.value, "strategy": strategy}
+    how: dict[str, Any] = {"time": time, "type": type, "order": order, "strategy": strategy}
     how["options"] = options
     if each is not None:
         if master is not None or destination is not None:

@@ -9,7 +9,6 @@ import typer
 
 from nestream import Queries, Query, QueryError
 from nestream.cli.arguments import (
-    Dialect,
     DialectOption,
     InputFormatOption,
     RulesArgument,
@@ -50,6 +49,7 @@ from nestream.cli.stream_spark import goes_on, stream_on_spark
 from nestream.cli.types import TypesOption, warn_of_undeclared, with_types
 from nestream.job import is_rules, open_rules
 from nestream.model.lengths import length_of_time
+from nestream.query import Dialect
 from nestream.sink.place import is_topic, share_a_topic
 from nestream.source import is_named_by
 from nestream.source.place import is_avro

@@ -169,7 +169,7 @@ def _stream_here(query: Query | Binder, name: str, wanted: LocalStream) -> None:
             status.clear()
             raise typer.BadParameter(f"{problem}.", param_hint="--watermark") from None
     status.clear()
-    _say(progress, wanted, kept)
+    _say(progress, kept)
 
 
 def _say_if_empty(wanted: LocalStream) -> None:
@@ -278,7 +278,7 @@ class _Told:
             self._status.again()
 
 
-def _say(progress: Progress, wanted: LocalStream, kept: str | None) -> None:
+def _say(progress: Progress, kept: str | None) -> None:
     """Print how it ended."""
     note(summary(progress))
     if progress.state is State.STOPPED:

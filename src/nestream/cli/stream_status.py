@@ -12,6 +12,7 @@ from threading import Event
 from typing import Any
 
 from nestream.cli.terminal import count, is_terminal, note
+from nestream.model.counting import rough_duration
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def live(progress: Any) -> str:
     if progress.watermark is not None:
         parts.append(f"watermark {_moment(progress.watermark)}")
         if progress.lag is not None:
-            parts.append(f"lag {_duration(progress.lag)}")
+            parts.append(f"lag {rough_duration(progress.lag)}")
     parts.append(f"state {_size(progress.state_bytes)}")
     if progress.late:
         parts.append(f"{progress.late:,} late")
@@ -97,13 +98,6 @@ def note_pending(progress: Any) -> None:
 
 def _moment(watermark: datetime | int) -> str:
     return f"{watermark:%Y-%m-%d %H:%M:%S}" if isinstance(watermark, datetime) else f"{watermark:,}"
-
-
-def _duration(seconds: float) -> str:
-    for size, name in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if abs(seconds) >= 2 * size:
-            return f"{seconds / size:,.0f} {name}"
-    return f"{seconds:,.0f} s"
 
 
 def _size(count: int) -> str:

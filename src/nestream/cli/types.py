@@ -16,7 +16,6 @@ TypesOption = Annotated[
         "--types",
         metavar="TYPES",
         help="For SASE: the attributes of the types, such as 'Shelf(id, shelf) Counter(id)'.",
-        show_default=False,
     ),
 ]
 

@@ -15,7 +15,7 @@ from nestream.cli.arguments import (
     AnswerOption,
     DialectOption,
     InputFormatOption,
-    Order,
+    OrderOption,
     QueryArgument,
     SetOption,
     TimeOption,
@@ -25,6 +25,7 @@ from nestream.cli.arguments import (
 from nestream.cli.events import load_events, note_text
 from nestream.cli.terminal import output, working
 from nestream.cli.types import TypesOption, with_inferred_types, with_types
+from nestream.query import Order
 
 
 def why(
@@ -32,9 +33,7 @@ def why(
     events: Annotated[
         str,
         typer.Argument(
-            metavar="EVENTS",
-            help="A CSV, JSON lines, Parquet or Avro file, or - for standard input.",
-            show_default=False,
+            metavar="EVENTS", help="A CSV, JSON lines, Parquet or Avro file, or - for standard input."
         ),
     ],
     picked: Annotated[
@@ -43,25 +42,18 @@ def why(
             "--events",
             metavar="ROWS",
             help="Row numbers from 0, separated by commas, as in 12,40,77 or r=12,o=77.",
-            show_default=False,
         ),
     ],
     by: Annotated[
         str | None,
         typer.Option(
-            "--by",
-            metavar="COLUMN",
-            help="Read --events as values of this column, not as row numbers.",
-            show_default=False,
+            "--by", metavar="COLUMN", help="Read --events as values of this column, not as row numbers."
         ),
     ] = None,
     format: AnswerOption = AnswerFormat.TEXT,
     time: TimeOption = "ts",
     type: TypeOption = "type",
-    order: Annotated[
-        Order,
-        typer.Option("--order", help="arrival: order events with equal times by arrival."),
-    ] = Order.TIME,
+    order: OrderOption = Order.TIME,
     types: TypesOption = None,
     dialect: DialectOption = None,
     set: SetOption = None,
@@ -80,7 +72,7 @@ def why(
     parsed = with_inferred_types(parsed, table, type)
     note_text(parsed.computed, table)
     with working("looking"):
-        answer = parsed.why(table, wanted, by=by, time=time, type=type, order=order.value)
+        answer = parsed.why(table, wanted, by=by, time=time, type=type, order=order)
     if format is AnswerFormat.JSON:
         typer.echo(json.dumps(answer.json(), indent=2, ensure_ascii=False))
     else:

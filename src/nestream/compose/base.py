@@ -11,16 +11,16 @@ from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.diagnostics import Diagnostic
 from nestream.model.event_types import named_types
 from nestream.model.expression import END_ATTRIBUTE, Attribute, Expression, attributes, column_name
-from nestream.model.lazy import Lazy, lazy
+from nestream.model.lazy import lazy, pa
+from nestream.model.plain import empty_table
 from nestream.model.results import Form, Matchable, in_form, known_form
 from nestream.model.schema import Order, Schema
 from nestream.model.time import WindowKind
+from nestream.model.unseen import warn_of
 
 if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Unpack
-
-    import pyarrow as pa
 
     from nestream.compose.inputs import batches_of, held, is_place
     from nestream.compose.settings import How, Settings, known_threads
@@ -28,31 +28,30 @@ if TYPE_CHECKING:
         dataframe_of,
         in_process,
         is_dataframe,
+        planned_from,
         refuse_dataframe,
         stream_files,
+        zone_that_matters,
     )
     from nestream.model.columns import check_events, quiet, to_table
     from nestream.model.lengths import Length
     from nestream.model.memory import collected
-    from nestream.model.plain import empty_table
-    from nestream.model.unseen import warn_of
     from nestream.runtime.compiled import Begin, Compiled
     from nestream.runtime.intake import check_computable
     from nestream.runtime.runs import AnyRun, started
     from nestream.runtime.stream import Compiler, Stream
     from nestream.strategies import Options
 else:  # loaded on use: parsing and printing a query needs none of them
-    pa = Lazy("pyarrow")
     Settings, known_threads = lazy("nestream.compose.settings", "Settings", "known_threads")
     batches_of, held, is_place = lazy("nestream.compose.inputs", "batches_of", "held", "is_place")
     dataframe_of, in_process, is_dataframe = lazy(
         "nestream.compose.spark", "dataframe_of", "in_process", "is_dataframe"
     )
-    refuse_dataframe, stream_files = lazy("nestream.compose.spark", "refuse_dataframe", "stream_files")
+    planned_from, refuse_dataframe, stream_files, zone_that_matters = lazy(
+        "nestream.compose.spark", "planned_from", "refuse_dataframe", "stream_files", "zone_that_matters"
+    )
     check_events, quiet, to_table = lazy("nestream.model.columns", "check_events", "quiet", "to_table")
     (collected,) = lazy("nestream.model.memory", "collected")
-    (empty_table,) = lazy("nestream.model.plain", "empty_table")
-    (warn_of,) = lazy("nestream.model.unseen", "warn_of")
     (check_computable,) = lazy("nestream.runtime.intake", "check_computable")
     (started,) = lazy("nestream.runtime.runs", "started")
     Compiler, Stream = lazy("nestream.runtime.stream", "Compiler", "Stream")
@@ -116,10 +115,8 @@ class Matching(Matchable, ABC):
         """Return the LIMIT of a stream; raises if there can be none."""
 
     @abstractmethod
-    def _compiled_for(
-        self, df: Any, schema: Schema, settings: Settings, sample: Any = None
-    ) -> tuple[Any, str]:
-        """What is compiled for a DataFrame, and what a saved state must agree with."""
+    def _typed(self, schema: Schema) -> Any:
+        """The plans typed for events of a schema."""
 
     @abstractmethod
     def _on_spark(
@@ -350,6 +347,14 @@ class Matching(Matchable, ABC):
             statistics=statistics,
             sample=sample,
         )
+
+    def _compiled_for(
+        self, df: Any, schema: Schema, settings: Settings, sample: Any = None
+    ) -> tuple[Any, str]:
+        """What is compiled for a DataFrame, and what a saved state must agree with."""
+        identity = self.identity(settings.order, settings.strategy)
+        compiled = planned_from(self.compiled(schema, settings), sample, settings)
+        return compiled, identity + zone_that_matters(self._typed, schema, df)
 
     def stream_files(
         self, spark: Any, source: str, sink: str, *, time: str = "ts", type: str = "type", **options: Any

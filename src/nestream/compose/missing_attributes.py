@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import pyarrow as pa
-
 from nestream.logical.nodes import Plan, expressions, leaves
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE, attributes, column_name
+from nestream.model.lazy import pa
 
 Counts = Mapping[str, Mapping[str, int]]
 """For each type that occurs, how many of its events have a value in each column."""

@@ -20,9 +20,9 @@ from nestream.model.lengths import length_of_time, seconds_of
 from nestream.model.schema import EventError, Schema
 from nestream.model.time import Duration
 from nestream.runtime.arrivals import Compiler
-from nestream.runtime.compiled import CompiledLayers, CompiledQuery, CompiledSet
+from nestream.runtime.compiled import Compiled, CompiledQuery
 
-AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, CompiledSet | CompiledLayers)
+AnyCompiled = TypeVar("AnyCompiled", CompiledQuery, Compiled)
 
 
 def dataframe_of(events: Any, settings: Settings) -> tuple[Any, Schema]:

@@ -10,6 +10,7 @@ from typing import Any
 from nestream.console.moments import moment
 from nestream.job import State
 from nestream.job.progress import STALLED, state_of
+from nestream.model.counting import rough_duration
 
 LEVELS = ((1, 300), (15, 240), (300, 288))
 """The seconds between two points, and how many are kept: five minutes, an hour, a day."""
@@ -49,16 +50,17 @@ def health_of(
         age = (now - datetime.fromisoformat(progress["written"])) / timedelta(seconds=1)
     except (KeyError, TypeError, ValueError):
         return {"state": "unknown", "why": "progress.json is not that of a job.", "written": None}
+    span = rough_duration(max(age, 0))
     why = {
         State.STARTING: _starting(runtime),
         State.RUNNING: "" if progress.get("batches") else "It is running and waiting for the first events.",
         State.STALLED: "A disk or a broker does not answer it."
         if progress["state"] == State.STALLED and age < STALLED
-        else f"It has said nothing for {_span(age)}; after {STALLED:g} s a job counts as stalled. "
+        else f"It has said nothing for {span}; after {STALLED:g} s a job counts as stalled. "
         "Its process was killed, or it is stuck.",
         State.FAILED: str(progress.get("error") or "It gave no reason."),
-        State.STOPPED: f"It was stopped {_span(age)} ago. The same command continues.",
-        State.FINISHED: f"All input was read {_span(age)} ago.",
+        State.STOPPED: f"It was stopped {span} ago. The same command continues.",
+        State.FINISHED: f"All input was read {span} ago.",
     }[state]
     return {"state": state.value, "why": why[:4000], "written": moment(progress["written"])}
 
@@ -67,13 +69,6 @@ def _starting(runtime: str | None) -> str:
     if runtime == "spark":
         return "Spark is starting, which takes ten seconds to a minute. Matches follow after that."
     return "The job is starting."
-
-
-def _span(seconds: float) -> str:
-    for size, name in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.0f} {name}"
-    return f"{max(seconds, 0):,.0f} s"
 
 
 def point_of(progress: dict[str, Any] | None, events: int, matches: int, late: int) -> dict[str, Any]:

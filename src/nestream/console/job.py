@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +42,7 @@ class Rule:
 
     def json(self) -> dict[str, Any]:
         """The rule for the browser."""
-        return {
-            "name": self.name,
-            "text": self.text,
-            "title": self.title,
-            "severity": self.severity,
-            "problem": self.problem,
-            "into": self.into,
-            "version": self.version,
-            "note": self.note,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -199,12 +199,12 @@ class Live:
             "left_out": 0 if self.ward is None else self.ward.left_out,
         }
 
-    def snapshot(self, matches: int = 300) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, Any]:
         """Everything that a browser needs to begin."""
         return {
             "totals": self.totals(),
             "workers": [] if self.ward is None else [one.row() for one in self.ward.workers.values()],
-            "matches": list(self.matches)[-matches:],
+            "matches": list(self.matches)[-300:],
             "late": list(self.late)[-50:],
             "statistics": self.statistics(),
             "rates": self.rates.json(),

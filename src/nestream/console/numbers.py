@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from nestream.console.counts import CLOCK
 from nestream.console.moments import moment
 
 PLACE = "number of the event (nestream)"
 """The column that carries the numbers of events through a run."""
-_CLOCK = 1e11
-"""A greater number is a clock time in milliseconds; pages show its time of day."""
 
 
 def with_places(table: pa.Table, first: int = 0) -> pa.Table:
@@ -66,7 +65,7 @@ def _row(place: int, event: Mapping[str, Any], time: str, type: str) -> str:
     values = {name: _value(value) for name, value in event.items() if value is not None}
     at = moment(event.get(time))
     clock = ""
-    if at is not None and at > _CLOCK:
+    if at is not None and at > CLOCK:
         clock = datetime.fromtimestamp(at / 1000, UTC).strftime("%H:%M:%S")
     others = {name: value for name, value in values.items() if name not in (time, type)}
     cells = [

@@ -30,10 +30,7 @@ from nestream.queries import check_rules
 from nestream.show import plan_graph, timeline_of_rows
 from nestream.source import SourceError, read_events
 
-MOST_TEXT = 20_000
-"""The maximum number of characters of a query."""
 MOST_ROWS = 500
-MOST_PICKED = 50
 MOST_COMPLETIONS = 100
 UNSEEN = "unseen-type"
 """The code of the warning for a type that no event has."""
@@ -97,7 +94,7 @@ class Operations:
         schema = self._schema(request)
         answer: dict[str, Any] = {"ok": True}
         try:
-            query = self._query(request)
+            query = nestream.query(request["text"])
             found = [*query.warnings]
             if _has_source(request):
                 table, time, type = self._read_by(query, request)
@@ -116,7 +113,7 @@ class Operations:
 
     def complete(self, request: dict[str, Any]) -> dict[str, Any]:
         """What could be written at an offset of a text, which need not be a query yet."""
-        found = complete(str(request["text"])[:MOST_TEXT], int(request["offset"]), self._schema(request))
+        found = complete(request["text"], int(request["offset"]), self._schema(request))
         return {"ok": True, "completions": [asdict(each) for each in found[:MOST_COMPLETIONS]]}
 
     def _schema(self, request: dict[str, Any]) -> nestream.Schema | None:
@@ -133,7 +130,7 @@ class Operations:
 
     def plan(self, request: dict[str, Any]) -> dict[str, Any]:
         """The plan as a graph, nested and rewritten; measured if there are events."""
-        query = self._query(request)
+        query = nestream.query(request["text"])
         settings: dict[str, Any] = {}
         if _has_source(request):
             table, time, type = self._read_by(query, request)
@@ -148,15 +145,29 @@ class Operations:
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """The first matches over a source, and the number of matches."""
-        query = self._query(request)
+        query = nestream.query(request["text"])
         table, time, type = self._read_by(query, request, places=True)
         query, _ = query.infer_types(table, type)  # `check` reports what is inferred
         begin = clock.perf_counter()
         found: list[dict[str, Any]] = []
 
         def answer(total: int | None) -> dict[str, Any]:
-            seconds = clock.perf_counter() - begin
-            return self._found(query, request, table, (time, type), found, total, seconds)
+            """What was found so far, out of a total or of more than that."""
+            known = f"more than {counted_matches(len(found))}" if total is None else counted_matches(total)
+            return {
+                "ok": True,
+                "rows": found,
+                "total": len(found) if total is None else total,
+                "more": total is None,
+                "events": table.num_rows,
+                "left_out": len(request["events"]) - table.num_rows if "events" in request else 0,
+                "seconds": clock.perf_counter() - begin,
+                "notes": query.unseen(table, type),
+                "told": known,
+                "timeline": self._timeline(query, found, request, total),
+                "time": time,
+                "type": type,
+            }
 
         told = 0.0
         for batch in query.batches(table, time=time, type=type):
@@ -172,38 +183,9 @@ class Operations:
             total = query.count_within(COUNTED, table, time=time, type=type)
         return answer(total)
 
-    def _found(
-        self,
-        query: nestream.Query,
-        request: dict[str, Any],
-        table: pa.Table,
-        columns: tuple[str, str],
-        rows: list[dict[str, Any]],
-        total: int | None,
-        seconds: float,
-    ) -> dict[str, Any]:
-        """What a run has found, out of a total or of more than that."""
-        time, type = columns
-        return {
-            "ok": True,
-            "rows": rows,
-            "total": len(rows) if total is None else total,
-            "more": total is None,
-            "events": table.num_rows,
-            "left_out": len(request["events"]) - table.num_rows if "events" in request else 0,
-            "seconds": seconds,
-            "notes": query.unseen(table, type),
-            "told": counted_matches(total)
-            if total is not None
-            else f"more than {counted_matches(len(rows))}",
-            "timeline": self._timeline(query, rows, request, total),
-            "time": time,
-            "type": type,
-        }
-
     def timeline(self, request: dict[str, Any]) -> dict[str, Any]:
         """The timeline of rows that were found before."""
-        query, rows = self._query(request), request["rows"][:MOST_ROWS]
+        query, rows = nestream.query(request["text"]), request["rows"][:MOST_ROWS]
         return {"ok": True, "timeline": self._timeline(query, rows, request, len(rows))}
 
     def _timeline(
@@ -224,9 +206,9 @@ class Operations:
 
     def why(self, request: dict[str, Any]) -> dict[str, Any]:
         """Why the picked events are not a match; sentences use the page's numbers of events."""
-        query = self._query(request)
+        query = nestream.query(request["text"])
         table, time, type = self._source(request, whole=True)
-        picked = [int(place) for place in request["picked"]][:MOST_PICKED]
+        picked = [int(place) for place in request["picked"]]
         if not picked or not all(0 <= place < table.num_rows for place in picked):
             raise ValueError("Some of the picked events are gone; pick later ones.")
         if NO_EVENT in table[type].take(picked).to_pylist():
@@ -273,7 +255,7 @@ class Operations:
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
         """Start matching events as they arrive, with the deployed rule beside the query if there is one."""
-        query = self._query(request)
+        query = nestream.query(request["text"])
         time, type = _columns(request)
         self.events = Events(time, type)
         self.comparison, self.name = Comparison(), str(request["name"])
@@ -299,21 +281,12 @@ class Operations:
             number, compared = number + (not deployed), compared + 1
             (row,) = with_numbers([match_of({**match, "query": self.name}, self.name)])
             self.comparison.add(row, deployed=deployed)
-        answer = {"ok": True, "found": number, "compared": compared, "held": self._held()}
+        answer = {"ok": True, "found": number, "compared": compared, "held": plain(self.stream.describe())}
         answer["counts"] = self.comparison.counts()
         answer["rows"] = self.comparison.rows() if found.num_rows else None
         return {**answer, "busy": clock.perf_counter() - begin}
 
-    def _held(self) -> dict[str, Any]:
-        return dict(plain(self.stream.describe()))
-
     # -- sources ---------------------------------------------------------------------------------------------
-
-    def _query(self, request: dict[str, Any]) -> nestream.Query:
-        text = request.get("text")
-        if not isinstance(text, str) or len(text) > MOST_TEXT:
-            raise ValueError(f"The query is too long: the limit is {MOST_TEXT:,} characters.")
-        return nestream.query(text)
 
     def _read_by(
         self, query: nestream.Query, request: dict[str, Any], places: bool = False

@@ -11,7 +11,6 @@ from typing import Any
 from nestream.console.drafts import title_of
 from nestream.console.first_query import EXAMPLES, first_query
 from nestream.console.numbers import searched
-from nestream.console.operations import MOST_PICKED, MOST_TEXT
 from nestream.console.pool import Pool
 from nestream.console.trial import Trial
 from nestream.console.watch import Watch
@@ -19,6 +18,9 @@ from nestream.data import sample_names
 
 LIVE = "live"
 """The name of the live events of the job, among those of the data sets."""
+MOST_TEXT = 20_000
+"""The maximum number of characters of a query."""
+MOST_PICKED = 50
 SAMPLED = 2_000
 OF_EACH_TYPE = 5
 """How many events of a type show which attributes it has."""
@@ -58,9 +60,7 @@ class Asked:
 
     async def check(self, body: dict[str, Any]) -> dict[str, Any]:
         """What is wrong with a query while it is being written."""
-        return await self.pool.ask(
-            "check", text=query_text(body), makers=self._makers(), **self._source(body, sample=True)
-        )
+        return await self._ask("check", text=query_text(body), **self._source(body, sample=True))
 
     async def first_query(self, body: dict[str, Any]) -> dict[str, Any]:
         """What a new query begins with, for the events of a source."""
@@ -81,20 +81,19 @@ class Asked:
         offset = body.get("offset")
         if type(offset) is not int or offset < 0:
             raise AskedError("The offset must be a number.")
-        request = {"text": query_text(body), "offset": offset, "makers": self._makers()}
-        return await self.pool.ask("complete", **request, **self._source(body, sample=True))
+        source = self._source(body, sample=True)
+        return await self._ask("complete", text=query_text(body), offset=offset, **source)
 
     async def plan(self, body: dict[str, Any]) -> dict[str, Any]:
         """The plan of a query, measured over a source if one is named."""
-        return await self.pool.ask("plan", text=query_text(body), makers=self._makers(), **self._source(body))
+        return await self._ask("plan", text=query_text(body), **self._source(body))
 
     async def run(self, body: dict[str, Any]) -> dict[str, Any]:
         """The matches of a query over a source; if the page stops the run, those found so far."""
         name, own = named(body, "name", "query"), named(body, "run", "")
         stop = self._runs[own] = asyncio.Event()
         try:
-            request = {"text": query_text(body), "name": name, "makers": self._makers(), **self._needed(body)}
-            return await self.pool.ask("run", stop, **request)
+            return await self._ask("run", stop, text=query_text(body), name=name, **self._needed(body))
         finally:
             if self._runs.get(own) is stop:
                 del self._runs[own]
@@ -124,8 +123,7 @@ class Asked:
         if min(picked) < first:
             raise AskedError("Some of the picked events are gone; pick later ones.")
         places = [place - first for place in picked]
-        request = {"text": query_text(body), "picked": places, "makers": self._makers()}
-        return {**await self.pool.ask("why", **request, **source), "first": first}
+        return {**await self._ask("why", text=query_text(body), picked=places, **source), "first": first}
 
     async def timeline(self, body: dict[str, Any]) -> dict[str, Any]:
         """The timeline of matches that the page has."""
@@ -133,8 +131,7 @@ class Asked:
         if not isinstance(rows, list) or len(rows) > 100 or not all(isinstance(row, dict) for row in rows):
             raise AskedError("Pick at most 100 matches.")
         name = named(body, "name", "query")
-        request = {"text": query_text(body), "rows": rows, "name": name, "makers": self._makers()}
-        return await self.pool.ask("timeline", **request, **self._source(body))
+        return await self._ask("timeline", text=query_text(body), rows=rows, name=name, **self._source(body))
 
     async def events(self, body: dict[str, Any]) -> dict[str, Any]:
         """Events of a source, to pick from; the latest live ones first."""
@@ -165,8 +162,7 @@ class Asked:
     async def measure(self, body: dict[str, Any]) -> dict[str, Any]:
         """How long each rule of the job takes over the live events."""
         rules = {name: rule.text for name, rule in self.watch.live.rules.items() if not rule.problem}
-        makers = self._makers()
-        return await self.pool.ask("measure", rules=rules, makers=makers, **self._needed({"data": LIVE}))
+        return await self._ask("measure", rules=rules, **self._needed({"data": LIVE}))
 
     async def start_trial(self, body: dict[str, Any]) -> dict[str, Any]:
         """Match a query over the live events, present and future.
@@ -214,6 +210,12 @@ class Asked:
             self.watch.trials.remove(trial)
             await trial.stop()
         return {"ok": True}
+
+    async def _ask(
+        self, operation: str, stop: asyncio.Event | None = None, /, **request: Any
+    ) -> dict[str, Any]:
+        """The answer of a worker, which knows the job's queries that make composite events."""
+        return await self.pool.ask(operation, stop, makers=self._makers(), **request)
 
     # -- sources ---------------------------------------------------------------------------------------------
 

@@ -54,6 +54,9 @@ class Seen:
 class JobRules:
     """Reads the rules of a job repeatedly, and changes them if the job accepts changes."""
 
+    problem: str | None = None
+    """None: `look` raises what is wrong."""
+
     def __init__(self, job: Job | None) -> None:
         self._job = job
         self._place = None if job is None else job.about.rules

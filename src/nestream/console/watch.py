@@ -153,23 +153,8 @@ class Watch:
     def look_aside(self) -> dict[str, Any]:
         """Read rules, drafts and annotations; return what to publish about changes."""
         message: dict[str, Any] = {}
-        rules = drafts = False
-        try:
-            rules = self.rules.look()
-            self._note("rules", None)
-        except Exception as error:
-            self._note("rules", error)
-        try:
-            drafts = self.drafts.look()
-            self._note("drafts", self.drafts.problem)
-        except Exception as error:
-            self._note("drafts", error)
-        said: dict[str, Any] = {}
-        try:
-            said = self.annotations.look()
-            self._note("annotations", self.annotations.problem)
-        except Exception as error:
-            self._note("annotations", error)
+        rules, drafts = self._looked("rules", self.rules), self._looked("drafts", self.drafts)
+        said = self._looked("annotations", self.annotations)
         if rules:
             with self.lock:
                 self.live.rules = dict(self.rules.seen.rules)
@@ -178,6 +163,16 @@ class Watch:
         if said:
             message["annotations"] = said
         return message
+
+    def _looked(self, name: str, part: JobRules | Drafts | Annotations) -> Any:
+        """What is new in a part; its problem is noted, and so is the failure to read it."""
+        try:
+            found = part.look()
+            self._note(name, part.problem)
+            return found
+        except Exception as error:
+            self._note(name, error)
+            return None
 
     def about_rule(self, name: str) -> tuple[str, str] | None:
         """The title and the severity of a rule by name; None if its matches are composite events."""

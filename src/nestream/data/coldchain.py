@@ -1,11 +1,5 @@
 """Cold-chain transport: shipments of medical goods with the temperature measured at every stop.
 
-Columns
-    ts           timestamp[ms]  time of arrival at the stop
-    type         text           Distribution-Center, Hospital, NursingHome or DrugStore
-    id           int64          the shipment
-    temperature  float64        degrees Celsius, one decimal
-
 A shipment leaves a distribution center, passes a hospital, a nursing home, both or neither, and ends at
 a drug store within five hours. Cooled goods stay between 2.0 and 4.9 degrees; of the planted unsafe
 shipments the cooling fails on the way and every later stop measures 8.0 degrees or more.

@@ -1,13 +1,5 @@
 """Hospital events as a table: the first events of the ward that `nestream.hospital` simulates.
 
-Columns
-    ts        timestamp[ms]  time of the event
-    type      text           the step, see TYPES
-    id        int64          instrument, NULL for events of workers
-    ins-type  text           surgery, dental or endoscopy, NULL for events of workers
-    wID       int64          worker, NULL for events of instruments
-    room      text           a room of the floor plan
-
 The scripts of the simulator define the episodes of workers and instruments, and the rules they break.
 `Washing` occurs with both: of tools (`id`) and hands (`wID`).
 """

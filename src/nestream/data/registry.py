@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +38,7 @@ class Generator:
         for name in parameters:
             if name not in self.defaults:
                 raise ValueError(
-                    f"{self.name} has no parameter {name!r}{_did_you_mean(name, self.defaults)}; "
+                    f"{self.name} has no parameter {name!r}{did_you_mean(name, self.defaults)}; "
                     f"it takes {', '.join(self.defaults)}"
                 )
         return self.function(**parameters)
@@ -94,7 +94,7 @@ def find(name: str) -> Generator:
     """The generator of that name; raises a ValueError that lists the names."""
     if name not in GENERATORS:
         raise ValueError(
-            f"no data set is called {name!r}{_did_you_mean(name, GENERATORS)}; "
+            f"no data set is called {name!r}{did_you_mean(name, GENERATORS)}; "
             f"the data sets are {', '.join(GENERATORS)}"
         )
     return GENERATORS[name]
@@ -111,6 +111,7 @@ def generate(name: str, events: int | None = None, seed: int = 0, **parameters: 
     return find(name)(seed=seed, **parameters)
 
 
-def _did_you_mean(name: str, known: Mapping[str, Any]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like an unknown one, as a question; empty if none is."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

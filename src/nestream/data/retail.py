@@ -1,13 +1,5 @@
 """A store with tagged products: readings at shelves, checkout counters and exits.
 
-Columns
-    ts               timestamp[ms]  time of the reading
-    type             text           SHELF-READING, COUNTER-READING or EXIT-READING
-    id               int64          the product's tag
-    category         text           food, clothing, toys or electronics
-    manufacturer_id  int64          1 .. 20
-    shelf_id         int64          where a SHELF-READING happened, NULL for the other types
-
 Every product is read on its own shelf once or twice. Most are then paid and leave, some stay. Planted
 are products that leave unpaid (`stolen`), that end on another shelf (`misplaced`), and, so that a query
 has something to tell apart, products that are carried to another shelf and paid. The whole path of a

@@ -1,11 +1,5 @@
 """The synthetic stream of the SASE paper: T event types, A attributes, and an id to join on.
 
-Columns
-    ts              int64 (or timestamp[ms])  strictly increasing
-    type            text                      A .. T, then T20, T21, ...
-    id              int8 .. int64             uniform, 0 .. id_domain-1
-    attr1 .. attrA  int8 .. int64             uniform, 0 .. domain-1 of each
-
 Integer columns take the narrowest width that holds their domain, so that twenty million events fit in
 memory with ease.
 """

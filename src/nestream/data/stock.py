@@ -1,12 +1,4 @@
-"""Stock trades: one event a trade, the ticker is the event type.
-
-Columns
-    ts      timestamp[ms]   time of the trade
-    type    text            ticker
-    id      int64           account that traded, 1 .. accounts
-    price   float64         a random walk for each ticker, in cents of at least 1.00
-    amount  int64           shares, a multiple of 10 from 10 to 10 * amounts
-"""
+"""Stock trades: one event a trade, the ticker is the event type."""
 
 from __future__ import annotations
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lark import Token
 
 from nestream.editor.declared import NAMES, Sort, Variable, name_of
 from nestream.language.type_header import header_types
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import pa
 from nestream.model.schema import Kind, Schema, kind_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-else:
-    pa, pc = Lazy("pyarrow"), Lazy("pyarrow.compute")
 
 _OWN = {"ts": "the time of the event", "type": "the type of the event"}
 

@@ -7,8 +7,8 @@ from nestream.job.job import Job
 from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import Progress, State
 from nestream.job.rule_folder import RuleFolder
-from nestream.job.rule_stores import is_rules, open_rules
-from nestream.job.rules import RulesError, RuleSet, RuleSource, RuleStore, Version, check_name
+from nestream.job.rule_stores import RuleStore, is_rules, open_rules
+from nestream.job.rules import RulesError, RuleSet, RuleSource, Version, check_name
 from nestream.job.unseen import Unseen
 
 __all__ = [

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from nestream.model.locked_folder import LockError, locked
-from nestream.model.remedy import remedy
+from nestream.model.wording import reason, remedy
 
 FILE = "checkpoint"
 _MARK = b"nestream checkpoint 1\n"
@@ -99,9 +99,8 @@ class Checkpoint:
             raise self._failed("write", error) from error
 
     def _failed(self, doing: str, error: OSError) -> CheckpointError:
-        why = os.strerror(error.errno) if error.errno else str(error)
         return CheckpointError(
-            f"cannot {doing} the checkpoint {self.folder}: {why[:1].lower()}{why[1:]}\n"
+            f"cannot {doing} the checkpoint {self.folder}: {reason(error)}\n"
             f"  hint: {remedy(error)}; the last checkpoint is still good"
         )
 

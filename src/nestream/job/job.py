@@ -32,10 +32,9 @@ from nestream.job.progress import FILE, STALLED, Progress, State
 from nestream.job.unseen import Unseen
 from nestream.model.by_rule import matches_by_rule
 from nestream.model.diagnostics import QueryError
-from nestream.model.lengths import length_of_time
+from nestream.model.lengths import difference_of
 from nestream.model.python_rows import python_rows
 from nestream.model.schema import EventError
-from nestream.model.time import Duration
 from nestream.sink import Sink, SinkError, plain
 from nestream.source import Batch, Source
 
@@ -85,7 +84,7 @@ class Job:
         self._start, self._source, self._sink, self._aside = start, source, sink, aside
         self._checkpoint = checkpoint
         self._time, self._flush = time, flush
-        self._lateness = _length(lateness, "lateness")
+        self._lateness = difference_of(lateness, "lateness")
         self._future = None if future is None else _ahead(future)
         self._limit, self._interval = limit, interval
         self._on_tick, self._on_batch = on_tick, on_batch
@@ -491,14 +490,8 @@ class Job:
             self._is_told = False
 
 
-def _length(given: Any, what: str) -> Any:
-    """A duration that can be added to a time."""
-    length = length_of_time(given, what)
-    return timedelta(microseconds=length.microseconds) if isinstance(length, Duration) else length
-
-
 def _ahead(given: str | timedelta) -> timedelta:
-    length = _length(given, "time ahead of the clock")
+    length = difference_of(given, "time ahead of the clock")
     if not isinstance(length, timedelta):
         raise ValueError(f'the time ahead of the clock is {given}, without a unit\n  hint: write "1 hour"')
     return length

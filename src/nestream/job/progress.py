@@ -116,9 +116,9 @@ class Progress:
         shown["seconds_by_rule"] = {name: round(took, 6) for name, took in self.seconds_by_rule.items()}
         return {"written": datetime.now(UTC).isoformat(), **shown}
 
-    def state_now(self, now: datetime | None = None) -> State:
+    def state_now(self) -> State:
         """The current state, as an observer sees it: a job without activity for long has stalled."""
-        return _state_at(self.state, self.looked, now)
+        return _state_at(self.state, self.looked, datetime.now(UTC))
 
     def write(self, path: Path) -> None:
         """Replace the file that informs others."""
@@ -127,11 +127,11 @@ class Progress:
 
 def state_of(told: dict[str, Any], now: datetime | None = None) -> State:
     """The state in progress.json, seen from outside: a job without updates has stalled."""
-    return _state_at(State(told["state"]), datetime.fromisoformat(told["written"]), now)
+    return _state_at(State(told["state"]), datetime.fromisoformat(told["written"]), now or datetime.now(UTC))
 
 
-def _state_at(state: State, looked: datetime, now: datetime | None) -> State:
+def _state_at(state: State, looked: datetime, now: datetime) -> State:
     if state in (State.STARTING, State.RUNNING):
-        age = abs((now or datetime.now(UTC)) - looked) / timedelta(seconds=1)  # clocks may be set back
+        age = abs(now - looked) / timedelta(seconds=1)  # clocks may be set back
         return State.STALLED if age > STALLED else state
     return state

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, TypeAlias
 
 from nestream.job.rule_folder import RuleFolder
-from nestream.job.rules import RuleStore
 from nestream.model.kafka import is_kafka
+
+if TYPE_CHECKING:
+    from nestream.job.rule_topic import RuleTopic
+
+RuleStore: TypeAlias = "RuleFolder | RuleTopic"
+"""Where rules are kept, and changed."""
 
 
 def is_rules(place: str) -> bool:

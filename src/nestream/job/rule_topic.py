@@ -18,10 +18,12 @@ from nestream.job.rules import Changes, Rule, RulesError, RuleSet, Version, rule
 from nestream.model.kafka import (
     PATIENCE,
     TopicIds,
+    admin_of,
     client_log,
     consumer_of,
     is_another,
     kafka_client,
+    make_topic,
     read_kafka,
     reason,
     topics_of,
@@ -259,12 +261,11 @@ class RuleTopic:
     def _configured(self) -> dict[str, str]:
         """How the topic keeps messages; empty if that cannot be known."""
         from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it does not say what it exports
-            AdminClient,
             ConfigResource,
             ResourceType,
         )
 
-        admin = AdminClient(self._place.settings(), logger=client_log())
+        admin = admin_of(self._place)  # it must live until it has answered
         asked = ConfigResource(ResourceType.TOPIC, self._topic)
         try:
             found = admin.describe_configs([asked])[asked].result(PATIENCE)
@@ -364,21 +365,11 @@ class RuleTopic:
 
     def _make_topic(self) -> None:
         """Create the topic, keeping all versions, if it does not exist."""
-        from confluent_kafka.admin import AdminClient
-        from confluent_kafka.cimpl import NewTopic
-
         try:
-            admin = AdminClient(self._place.settings(), logger=client_log())
-            if self._topic not in topics_of(admin, self._place):
-                wanted = NewTopic(self._topic, 1, replication_factor=-1, config=_KEPT_FOR_EVER)
-                admin.create_topics([wanted])[self._topic].result(PATIENCE)
+            if make_topic(self._place, 1, _KEPT_FOR_EVER):
                 self._failed = self._tried = None  # it is opened at once
         except ValueError as error:
             raise RulesError(str(error)) from None
-        except TimeoutError:
-            raise RulesError(
-                f"cannot create the topic {self._topic}: the brokers do not answer in time"
-            ) from None
         except self._kafka.KafkaException as error:
             raise RulesError(f"cannot create the topic {self._topic}: {reason(error)}") from None
 

@@ -6,7 +6,7 @@ text. Rules come from a `RuleSource`: a folder, or a Kafka topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -123,35 +123,6 @@ class Version:
     time: str
     what: str
     rules: dict[str, str | None]
-
-
-class RuleStore(RuleSource, Protocol):
-    """Where rules are kept, and changed."""
-
-    def history(self) -> list[Version]:
-        """The versions, oldest first; none if nothing was changed yet."""
-        ...
-
-    @property
-    def forgets(self) -> bool:
-        """Whether earlier versions may be gone."""
-        ...
-
-    def at(self, version: int) -> RuleSet:
-        """The rules of a version; raises a `RulesError` if they are not known."""
-        ...
-
-    def change(
-        self,
-        what: str,
-        changes: Callable[[RuleSet], Changes],
-        check: Callable[[Mapping[str, str], Changes], None],
-    ) -> RuleSet:
-        """Change the rules atomically; their current state decides what has to change.
-
-        `check` is called with the future texts and the changes, and raises to prevent them.
-        """
-        ...
 
 
 def folded(versions: Iterable[Version]) -> RuleSet:

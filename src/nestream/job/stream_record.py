@@ -10,7 +10,7 @@ import json
 import time as clock
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -20,8 +20,7 @@ import pyarrow as pa
 from nestream.job.folder import JobFolder
 from nestream.job.live_rules import Change, LiveRules
 from nestream.job.progress import Progress
-from nestream.model.lengths import length_of_time
-from nestream.model.time import Duration
+from nestream.model.lengths import difference_of
 from nestream.sink import Sink, first_column, open_sink, plain
 
 KEPT = 300
@@ -34,7 +33,7 @@ class StreamRecord:
 
     def __init__(self, folder: JobFolder, time: str, lateness: Any, progress: Progress) -> None:
         self.places = {name: str(folder.path / name) for name in NAMES}
-        self._time, self._lateness, self._progress = time, _length(lateness), progress
+        self._time, self._lateness, self._progress = time, difference_of(lateness, "lateness"), progress
         self._waiting: dict[str, list[str]] = {name: [] for name in NAMES}
         self._lock = Lock()
         self._sinks = {name: _opened(place) for name, place in self.places.items()}
@@ -148,12 +147,6 @@ class StreamRecord:
         """Remove the oldest files of events."""
         for path in sorted(Path(self.places["events"]).glob("part-*"))[:-KEPT]:
             path.unlink(missing_ok=True)
-
-
-def _length(lateness: Any) -> Any:
-    """A lateness that can be subtracted from a time."""
-    length = length_of_time(lateness, "lateness")
-    return timedelta(microseconds=length.microseconds) if isinstance(length, Duration) else length
 
 
 def _opened(place: str) -> Sink:

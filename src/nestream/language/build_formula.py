@@ -25,7 +25,7 @@ from nestream.language.literals import (
     string_text,
 )
 from nestream.model.aggregates import AGGREGATES
-from nestream.model.diagnostics import Diagnostic, QueryError, Span
+from nestream.model.diagnostics import Diagnostic, QueryError, Reporting, Span
 from nestream.model.expression import (
     PATH_MARK,
     Aggregate,
@@ -91,22 +91,16 @@ def too_deep(span: Span) -> Diagnostic:
     )
 
 
-class FormulaBuilder:
+class FormulaBuilder(Reporting):
     """The formulas and values of one query; their problems are in `diagnostics`."""
 
     def __init__(self, text: str) -> None:
+        super().__init__()
         self.text = text
-        self.diagnostics: list[Diagnostic] = []
         self._depths: dict[int, int] = {}
         self._alive: list[object] = []
         self._lowest_integers: dict[Span, str] = {}
         self._variables: list[str] = []
-
-    def report(
-        self, code: str, message: str, span: Span, hint: str | None = None, suggestion: str | None = None
-    ) -> None:
-        """Record a problem and continue."""
-        self.diagnostics.append(Diagnostic(code, message, span, hint=hint, suggestion=suggestion))
 
     def finish(self) -> None:
         """Report what only the whole text decides: 9223372036854775808 is an integer only after a minus."""
@@ -136,9 +130,7 @@ class FormulaBuilder:
         return Name(name_text(token), span_of(token))
 
     def _report_unreadable(self, wrong: UnreadableError, span: Span) -> None:
-        self.diagnostics.append(
-            Diagnostic(wrong.code, wrong.message, span, hint=wrong.hint, suggestion=wrong.suggestion)
-        )
+        self.report(wrong.code, wrong.message, span, hint=wrong.hint, suggestion=wrong.suggestion)
 
     def _constant(self, span: Span, read: Callable[[], Value]) -> Literal:
         try:

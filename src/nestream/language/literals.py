@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from nestream.model.time import UNITS, Duration, DurationError
+from nestream.model.wording import shortened as shortened
 
 GREATEST_INTEGER = 2**63 - 1
 _LONGEST_INTEGER = len(str(GREATEST_INTEGER))
@@ -126,9 +127,3 @@ def timestamp_value(kind: str, text: str) -> datetime:
     except (ValueError, OverflowError):
         raise wrong from None
     return moment
-
-
-def shortened(text: str, width: int = 60) -> str:
-    """The text on one line; cut in the middle if it is longer than `width`."""
-    text = " ".join(text.split())
-    return text if len(text) <= width else f"{text[: width - 20]}…{text[-10:]}"

@@ -40,7 +40,7 @@ from nestream.language.literals import (
     timestamp_value,
 )
 from nestream.language.windows import ANY_WINDOW, full_window, not_a_window
-from nestream.model.diagnostics import Diagnostic, Span
+from nestream.model.diagnostics import Diagnostic, Reporting, Span
 from nestream.model.expression import Equivalence, Expression, In, Literal, Parameter, Value, transform
 from nestream.model.time import UNITS, Duration, DurationError, Window, WindowKind
 
@@ -69,12 +69,12 @@ def with_values(query: Query, values: Parameters) -> tuple[Query, list[Diagnosti
     return _Filling(values).query(query)
 
 
-class _Filling:
+class _Filling(Reporting):
     def __init__(self, values: Parameters) -> None:
+        super().__init__()
         self.values = values
         self.used: dict[str, Span] = {}
         self.missing: dict[str, Span] = {}
-        self.diagnostics: list[Diagnostic] = []
 
     def query(self, query: Query) -> tuple[Query, list[Diagnostic]]:
         filled = replace(
@@ -111,9 +111,6 @@ class _Filling:
             message = f"the query has no parameter `${shortened(name)}`"
             self.report("unknown-parameter", message, Span(0, 0), hint)
         return filled, self.diagnostics
-
-    def report(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        self.diagnostics.append(Diagnostic(code, message, span, hint=hint))
 
     def pattern(self, pattern: Pattern) -> Pattern:
         match pattern:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
 
 from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters
@@ -16,7 +15,7 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 from nestream.language.build_formula import DEEPEST, span_of, too_deep
 from nestream.language.misread import read_as_meant
 from nestream.language.soft_words import with_soft_words
-from nestream.model.diagnostics import Diagnostic, QueryError, Span
+from nestream.model.diagnostics import Diagnostic, QueryError, Reporting, Span
 
 LONGEST_TEXT = 1_048_576
 """The maximum number of characters in a query."""
@@ -60,18 +59,18 @@ _HINTS = {
 _QUOTE_IT = "quote a name with characters other than letters, digits, `_` and `-` with backticks"
 
 
-@dataclass
-class Tokens:
+class Tokens(Reporting):
     """The tokens of a query, with the problems in the tokens themselves.
 
     `unbalanced` is the index of the first bracket without a partner, or None. `ends_inside` says that the
     text ends in a string, a name in backticks or a comment, which hides what follows.
     """
 
-    tokens: list[Token] = field(default_factory=list)
-    diagnostics: list[Diagnostic] = field(default_factory=list)
-    unbalanced: int | None = None
-    ends_inside: bool = False
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens: list[Token] = []
+        self.unbalanced: int | None = None
+        self.ends_inside = False
 
 
 def tokenize(parser: Lark, text: str) -> Tokens:
@@ -89,7 +88,7 @@ def tokenize(parser: Lark, text: str) -> Tokens:
     result.tokens, misread = read_as_meant(with_soft_words(result.tokens), text)
     result.diagnostics += misread
     if not result.ends_inside:
-        _check_brackets(text, result)
+        _check_brackets(result)
     return result
 
 
@@ -156,10 +155,9 @@ def _report_strange(reading: InteractiveParser, text: str, start: int, result: T
     if character == "`":
         if text.startswith("``", start):
             hint = "write a name between the backticks"
-            result.diagnostics.append(
-                Diagnostic("empty-name", "the name in backticks is empty", Span(start, start + 2), hint=hint)
-            )
-            _skip(reading, text, Span(start, start + 2), result)
+            span = Span(start, start + 2)
+            result.report("empty-name", "the name in backticks is empty", span, hint)
+            _skip(reading, text, span, result)
             return
         _ends_inside(result, text, start, "name", "`", "close it with `; write `` for ` inside")
         return
@@ -168,7 +166,7 @@ def _report_strange(reading: InteractiveParser, text: str, start: int, result: T
     shown = text[span.start : span.end][:20]
     what = "character" if len(shown) == 1 else "characters"
     hint = _instead_of(shown, text[span.end :])
-    result.diagnostics.append(Diagnostic("unknown-character", f"unknown {what} `{shown}`", span, hint=hint))
+    result.report("unknown-character", f"unknown {what} `{shown}`", span, hint)
     _skip(reading, text, span, result)
     if len(result.diagnostics) == _MOST_STRANGE:
         result.ends_inside = True
@@ -186,7 +184,7 @@ def _read_apostrophe(reading: InteractiveParser, text: str, start: int, result: 
     inside = text[begin + 1 : start]
     whole = f"{quote}{inside.replace(quote, quote * 2)}{quote}"
     message, hint = "the string ends at the quote inside it", "double the quote"
-    result.diagnostics.append(Diagnostic("quote-in-string", message, span, hint=hint, suggestion=whole))
+    result.report("quote-in-string", message, span, hint, whole)
     del result.tokens[-2:]
     _skip(reading, text, Span(start, start + 1), result)
     result.tokens[-1] = Token("STRING", whole, begin, end_pos=start + 1)
@@ -215,15 +213,12 @@ def _skip(reading: InteractiveParser, text: str, span: Span, result: Tokens) -> 
 
 
 def _ends_inside(result: Tokens, text: str, start: int, kind: str, sign: str, hint: str) -> None:
-    message = f"this {kind} is never closed"
-    result.diagnostics.append(
-        Diagnostic(f"unclosed-{kind}", message, Span(start, start + len(sign)), hint=hint)
-    )
+    result.report(f"unclosed-{kind}", f"this {kind} is never closed", Span(start, start + len(sign)), hint)
     result.tokens.append(Token(STRANGE, text[start:], start, end_pos=len(text)))
     result.ends_inside = True
 
 
-def _check_brackets(text: str, result: Tokens) -> None:
+def _check_brackets(result: Tokens) -> None:
     """Report every bracket without a partner."""
     opened: list[int] = []
     wrong: list[int] = []

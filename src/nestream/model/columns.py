@@ -17,7 +17,7 @@ import pyarrow as pa
 from nestream.model.arithmetic import DIGITS
 from nestream.model.frames import are_batches, from_pandas, is_of, is_unread, read
 from nestream.model.iso_times import with_times
-from nestream.model.lazy import compute as pc
+from nestream.model.lazy import pc
 from nestream.model.plain import is_uuid, plain_column, roomy, uuid_texts
 from nestream.model.python_values import a, names_of_rows, python_column
 from nestream.model.schema import EventError, Kind, Schema, kind_of, path_of, refuse_repeated

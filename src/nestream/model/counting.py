@@ -26,3 +26,11 @@ def showing(shown: int, total: int, noun: str, plural: str | None = None, *, mor
 def showing_matches(shown: int, total: int, *, more: bool = False) -> str:
     """How many of how many matches are shown."""
     return showing(shown, total, "match", "matches", more=more)
+
+
+def rough_duration(seconds: float) -> str:
+    """A number of seconds in the greatest unit of which there are at least two: `90 s`, `3 h`."""
+    for size, name in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if abs(seconds) >= 2 * size:
+            return f"{seconds / size:,.0f} {name}"
+    return f"{seconds:,.0f} s"

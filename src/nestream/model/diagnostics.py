@@ -64,6 +64,27 @@ class Diagnostic:
         return self.severity is Severity.ERROR
 
 
+class Reporting:
+    """Collects the problems of a query in `diagnostics`, and continues."""
+
+    def __init__(self) -> None:
+        self.diagnostics: list[Diagnostic] = []
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str | None = None,
+        suggestion: str | None = None,
+        *,
+        detail: str | None = None,
+        severity: Severity = Severity.ERROR,
+    ) -> None:
+        """Record a problem."""
+        self.diagnostics.append(Diagnostic(code, message, span, severity, detail, hint, suggestion))
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A position in a text, with line and column counted from 1."""

@@ -216,37 +216,18 @@ Expression: TypeAlias = (
 )
 
 
+_PARTS = {"operand", "left", "right", "low", "high"}
+"""The fields with a part of an expression; those that are tuples have several."""
+
+
 def children(expression: Expression) -> Iterator[Expression]:
     """The direct parts of an expression, from left to right."""
-    match expression:
-        case (
-            Negative(operand=operand)
-            | Not(operand=operand)
-            | IsNull(operand=operand)
-            | Aggregate(operand=operand)
-        ):
-            yield operand
-        case Arithmetic(left=left, right=right):
-            yield left
-            yield right
-        case (
-            Comparison(operands=operands)
-            | And(operands=operands)
-            | Or(operands=operands)
-            | Previous(operands=operands)
-        ):
-            yield from operands
-        case In(operand=operand, values=values):
-            yield operand
-            yield from values
-        case Between(operand=operand, low=low, high=high):
-            yield operand
-            yield low
-            yield high
-        case Call(arguments=arguments):
-            yield from arguments
-        case _:
-            return
+    for item in fields(expression):
+        value = getattr(expression, item.name)
+        if isinstance(value, tuple):
+            yield from value
+        elif item.name in _PARTS:
+            yield value
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -291,15 +272,7 @@ def conjuncts(expression: Expression) -> Iterator[Expression]:
 
 def constants(expression: Expression) -> list[object]:
     """The values of all literals of an expression."""
-    found: list[object] = []
-
-    def seen(part: Expression) -> Expression:
-        if isinstance(part, Literal):
-            found.append(part.value)
-        return part
-
-    transform(expression, seen)
-    return found
+    return [part.value for part in walk(expression) if isinstance(part, Literal)]
 
 
 def transform(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
@@ -309,6 +282,6 @@ def transform(expression: Expression, change: Callable[[Expression], Expression]
         value = getattr(expression, item.name)
         if isinstance(value, tuple):
             changes[item.name] = tuple(transform(part, change) for part in value)
-        elif item.name in {"operand", "left", "right", "low", "high"}:
+        elif item.name in _PARTS:
             changes[item.name] = transform(value, change)
     return change(replace(expression, **changes) if changes else expression)  # type: ignore[arg-type]

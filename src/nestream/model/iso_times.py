@@ -6,9 +6,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from nestream.model.lazy import compute as pc
+from nestream.model.lazy import pc
 from nestream.model.plain import is_uuid
 from nestream.model.schema import EventError, Kind, kind_of
+from nestream.model.wording import cut
 
 _CLOCK: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?"
 _LOCAL: Final = f"^{_CLOCK}$"
@@ -61,8 +62,7 @@ def _at(texts: pa.ChunkedArray, mask: pa.ChunkedArray) -> str:
 
 
 def _wrong(texts: pa.ChunkedArray, row: int, name: str) -> EventError:
-    shown = repr(texts[row].as_py())
-    shown = shown if len(shown) <= 60 else f"{shown[:40]}…{shown[-10:]}"
+    shown = cut(repr(texts[row].as_py()))
     return EventError(
         f"row {row} has the time {shown} in column `{name}`, which is not an ISO 8601 timestamp\n"
         '  hint: write times as "2026-01-31T12:00:00", "2026-01-31 12:00:00.5" or "2026-01-31T12:00:00Z", '

@@ -193,6 +193,32 @@ def topics_of(client: Any, place: KafkaPlace, patience: float | None = None) -> 
         ) from None
 
 
+def admin_of(place: KafkaPlace) -> Any:
+    """A client that asks for topics and their settings, and creates them."""
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient(place.settings(), logger=client_log())
+
+
+def make_topic(place: KafkaPlace, partitions: int = -1, config: Mapping[str, str] | None = None) -> bool:
+    """Create the topic of a place if it does not exist, with the brokers' defaults.
+
+    Returns whether it was created. Raises a ValueError if the brokers do not answer, and the client's error
+    if they refuse.
+    """
+    from confluent_kafka.cimpl import NewTopic
+
+    topic, admin = place.topics[0], admin_of(place)
+    if topic in topics_of(admin, place):
+        return False
+    wanted = NewTopic(topic, partitions, replication_factor=-1, config=dict(config or {}))
+    try:
+        admin.create_topics([wanted])[topic].result(PATIENCE)
+    except TimeoutError:
+        raise ValueError(f"cannot create the topic {topic}: the brokers do not answer in time") from None
+    return True
+
+
 class TopicIds:
     """Asks the brokers for the ids of topics: a topic that was recreated has another one.
 
@@ -200,10 +226,7 @@ class TopicIds:
     """
 
     def __init__(self, place: KafkaPlace) -> None:
-        from confluent_kafka.admin import AdminClient
-
-        self._place = place
-        self._admin = AdminClient(place.settings(), logger=client_log())
+        self._place, self._admin = place, admin_of(place)
         self._asked: dict[str, Future[Any]] = {}
         self._problem: str | None = None
         """Why the brokers did not answer the last question, if they said so."""

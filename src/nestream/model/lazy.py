@@ -1,17 +1,15 @@
-"""Names that are loaded on first use, so that a program starts fast.
+"""Names that are loaded on first use, so that a program starts fast: NumPy, Arrow, and those of `lazy`.
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from nestream.show import query_html, show_matches
 else:
-    pa = Lazy("pyarrow")
     query_html, show_matches = lazy("nestream.show", "query_html", "show_matches")
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class Lazy:
@@ -44,5 +42,13 @@ def lazy(module: str, *names: str) -> tuple[Lazy, ...]:
     return tuple(Lazy(module, name) for name in names)
 
 
-compute: Any = Lazy("pyarrow.compute")
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
+
+compute: Any = pc
 """Arrow's functions, which planning a query does not need."""
+__all__ = ["Lazy", "compute", "lazy", "np", "pa", "pc"]

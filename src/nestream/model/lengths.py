@@ -8,17 +8,12 @@ from __future__ import annotations
 import math
 import operator
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import pa
 from nestream.model.schema import Schema
 from nestream.model.time import Duration, DurationError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-else:
-    pa = Lazy("pyarrow")
-
+from nestream.model.wording import cut
 
 Length: TypeAlias = int | timedelta | str
 """What users may write for a duration."""
@@ -42,6 +37,12 @@ def length_of_time(given: object, what: str) -> int | Duration:
     if number < 0:
         raise _negative(number, what)
     return number
+
+
+def difference_of(given: object, what: str) -> int | timedelta:
+    """The same as a number or a timedelta, which can be added to a time."""
+    length = length_of_time(given, what)
+    return timedelta(microseconds=length.microseconds) if isinstance(length, Duration) else length
 
 
 def in_resolution(length: int | Duration, what: str, schema: Schema) -> int:
@@ -90,10 +91,8 @@ def _duration(given: str | timedelta, what: str) -> Duration:
 
 
 def _wrong(given: object, what: str, number: str) -> TypeError:
-    text = repr(given)
-    shown = text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
     return TypeError(
-        f"the {what} is {shown}, but it cannot be a {type(given).__name__}\n"
+        f"the {what} is {cut(repr(given))}, but it cannot be a {type(given).__name__}\n"
         f'  hint: write a duration such as "5 s", a timedelta, or {number}'
     )
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from pathlib import Path
 from typing import IO
 
-from nestream.model.remedy import remedy
+from nestream.model.wording import reason, remedy
 
 
 class LockError(Exception):
@@ -34,8 +33,7 @@ def locked(folder: Path) -> IO[bytes]:
             raise LockError(
                 f"cannot use the checkpoint {folder}: {what}\n  hint: name a folder, which need not exist"
             ) from error
-        why = os.strerror(error.errno) if error.errno else str(error)
         raise LockError(
-            f"cannot use the checkpoint {folder}: {why[:1].lower()}{why[1:]}\n  hint: {remedy(error)}"
+            f"cannot use the checkpoint {folder}: {reason(error)}\n  hint: {remedy(error)}"
         ) from error
     return lock

@@ -17,20 +17,18 @@ from nestream.model.expression import (
     attributes,
     children,
 )
-from nestream.model.lazy import Lazy, lazy
+from nestream.model.lazy import lazy, np, pa
 from nestream.model.schema import Kind, Schema
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
-    import pyarrow as pa
 
     from nestream.model.columns import result_type
 
     Rows = npt.NDArray[np.int64]
 else:
     (result_type,) = lazy("nestream.model.columns", "result_type")
-    np, pa, Rows = Lazy("numpy"), Lazy("pyarrow"), Any
+    Rows = Any
 
 START = "start"
 """The attribute with the start of the match, in an event made by INTO."""

@@ -9,16 +9,9 @@ be too many.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nestream.model.lazy import Lazy
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-else:
-    np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
+from nestream.model.lazy import np, pa, pc
 
 
 def plain_type(datatype: pa.DataType) -> pa.DataType:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from nestream.model.schema import EventError
 from nestream.model.widening import converted, mixing, widened
+from nestream.model.wording import cut
 
 _SIMPLE = frozenset((bool, int, float, str, bytes, timedelta, date, Decimal, np.int64, np.float64))
 _WRONG = (pa.ArrowException, OverflowError, ValueError, TypeError, AttributeError)
@@ -171,8 +172,7 @@ def _family(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
+    return cut(repr(value))
 
 
 def names_of_rows(rows: Sequence[Any]) -> Iterator[str]:

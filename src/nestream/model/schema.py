@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from nestream.model.expression import (
     COLUMN_MARK,
@@ -19,13 +18,8 @@ from nestream.model.expression import (
     TYPE_ATTRIBUTE,
     column_name,
 )
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import pa
 from nestream.model.plain import is_uuid, plain_type, repeated_names
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-else:
-    pa = Lazy("pyarrow")
 
 
 class Kind(StrEnum):

@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
+from nestream.model.wording import shortened
+
 MICROSECONDS: dict[str, int] = {
     "us": 1,
     "ms": 1_000,
@@ -70,7 +72,7 @@ def wrong_unit(unit: str) -> DurationError:
     if unit.lower().removesuffix("s") in {"month", "quarter", "year"}:
         close, known = [], f"{unit.lower().removesuffix('s')}s differ in length: write days or weeks"
     hint = f"did you mean `{close[0]}`? {known}" if close else known
-    return DurationError("unknown-unit", f"unknown unit `{_shortened(unit)}`", hint)
+    return DurationError("unknown-unit", f"unknown unit `{shortened(unit)}`", hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Duration:
             raise wrong_unit(unit)
         too_long = DurationError(
             "duration-too-long",
-            f"the duration {_shortened(number)} {unit} is too long",
+            f"the duration {shortened(number)} {unit} is too long",
             "the longest duration is about 292,000 years",
         )
         if float(number) * size > 2 * LONGEST:
@@ -102,7 +104,7 @@ class Duration:
         except (DecimalException, ValueError):
             raise DurationError(
                 "duration-too-fine",
-                f"{_shortened(number)} {unit} is not a whole number of microseconds",
+                f"{shortened(number)} {unit} is not a whole number of microseconds",
                 "the finest duration is `1 us`",
             ) from None
 
@@ -113,7 +115,7 @@ class Duration:
         if found is None:
             raise DurationError(
                 "not-a-duration",
-                f"{_shortened(repr(text))} is not a duration",
+                f"{shortened(repr(text))} is not a duration",
                 'write a number and a unit, "5 s" or "1 hour"',
             )
         return cls.of(found[1], found[2])
@@ -133,11 +135,6 @@ def _whole(number: Decimal) -> int:
     if whole != number:
         raise ValueError(number)
     return whole
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
 
 
 def computed_constant(constant: Any, per_microsecond: int) -> Any:

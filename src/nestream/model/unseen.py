@@ -12,8 +12,7 @@ import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from nestream.model.lazy import pa, pc
 
 _SIMILAR = 0.6
 _FIRST_LOOK = 1 << 14

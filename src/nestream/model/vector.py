@@ -13,18 +13,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from nestream.model.arithmetic import fits
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import np, pa, pc
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
-    import pyarrow as pa
-    import pyarrow.compute as pc
-else:
-    np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
 
-
-if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 else:
     Mask = Any

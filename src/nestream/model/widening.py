@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from pyarrow import types as arrow
 
-from nestream.model.lazy import compute as pc
+from nestream.model.lazy import pc
 from nestream.model.schema import EventError
+from nestream.model.wording import cut
 
 Column: TypeAlias = Any
 """An array or a chunked array of Arrow."""
@@ -127,7 +128,7 @@ def _first(column: Column, accepts: Callable[[Column], bool]) -> str:
         text = repr(column[low].as_py())
     except (ValueError, OverflowError):  # a time that Python has no date for
         text = str(column[low].cast(pa.int64()))
-    return text if len(text) <= 60 else f"{text[:40]}…{text[-10:]}"
+    return cut(text)
 
 
 # -- numbers -----------------------------------------------------------------------------------------------

@@ -101,6 +101,11 @@ class Part:
     binding: Binding
     parts: tuple[Part, ...] = ()
 
+    @property
+    def root(self) -> Part:
+        """The root of a whole match: of a root OR, whose branches are roots, the taken one."""
+        return self.parts[0].root if isinstance(self.node, WinOr | Proj) else self
+
     def walk(self) -> Iterator[Part]:
         """This part and all parts in it."""
         yield self
@@ -155,9 +160,7 @@ class Meaning:
             history = [event for event in history if event.ts <= self.as_of]
         for part in self.bindings(self.plan.root, history, frozenset()):
             if self.in_window(part.binding) and self.satisfied(part, part.binding):
-                root = part
-                while isinstance(root.node, WinOr | Proj):  # each branch of a root OR is a root
-                    (root,) = root.parts
+                root = part.root
                 limits = self.root_limits(root)
                 if self.violated(root, limits, history, part.binding) or not self.decided(root, limits):
                     continue
@@ -240,26 +243,13 @@ class Meaning:
     ) -> dict[str, Sequence[Binding]] | None:
         """The members of every group of the part; None if one has too few or too many."""
         found: dict[str, Sequence[Binding]] = {}
-        node = part.node
-        if isinstance(node, Leaf):
-            return found
-        if isinstance(node, WinOr | Proj):
-            return self.groups(part.parts[0], limits, history, binding)
-        place = 0
-        for component in node.components:
-            interval = self.place_limits(part, place, component, limits)
-            if isinstance(component, Group):
-                members = self.members(component, interval, history, binding)
-                few = len(members) < component.least
-                if few or (component.most is not None and len(members) > component.most):
+        for group, interval in self.constraints(part, limits):
+            if isinstance(group, Group):
+                members = self.members(group, interval, history, binding)
+                few = len(members) < group.least
+                if few or (group.most is not None and len(members) > group.most):
                     return None
-                found[component.variable] = members
-            elif not is_constraint(component):
-                inner = self.groups(part.parts[place], interval, history, binding)
-                if inner is None:
-                    return None
-                found |= inner
-                place += 1
+                found[group.variable] = members
         return found
 
     def members(
@@ -309,41 +299,33 @@ class Meaning:
 
     def violated(self, part: Part, limits: Interval, history: Sequence[Event], binding: Binding) -> bool:
         """Whether a constraint in the part does not hold in its interval, under the binding so far."""
+        return any(
+            not self.allows(constraint, interval, history, binding)
+            for constraint, interval in self.constraints(part, limits)
+        )
+
+    def decided(self, part: Part, limits: Interval) -> bool:
+        """Whether the history is complete in the interval of every constraint of the part."""
+        return self.as_of is None or all(
+            self.passed(interval.right) for _, interval in self.constraints(part, limits)
+        )
+
+    def constraints(self, part: Part, limits: Interval) -> Iterator[tuple[Component, Interval]]:
+        """The negations and groups in the positive part, at any depth, each with its interval."""
         node = part.node
         if isinstance(node, Leaf):
-            return False
+            return
         if isinstance(node, WinOr | Proj):
-            return self.violated(part.parts[0], limits, history, binding)
+            yield from self.constraints(part.parts[0], limits)
+            return
         place = 0  # the number of positive components to the left
         for component in node.components:
             interval = self.place_limits(part, place, component, limits)
             if is_constraint(component):
-                if not self.allows(component, interval, history, binding):
-                    return True
+                yield component, interval
             else:
-                if self.violated(part.parts[place], interval, history, binding):
-                    return True
+                yield from self.constraints(part.parts[place], interval)
                 place += 1
-        return False
-
-    def decided(self, part: Part, limits: Interval) -> bool:
-        """Whether the history is complete in the interval of every constraint of the part."""
-        node = part.node
-        if self.as_of is None or isinstance(node, Leaf):
-            return True
-        if isinstance(node, WinOr | Proj):
-            return self.decided(part.parts[0], limits)
-        place = 0
-        for component in node.components:
-            interval = self.place_limits(part, place, component, limits)
-            if is_constraint(component):
-                if not self.passed(interval.right):
-                    return False
-            else:
-                if not self.decided(part.parts[place], interval):
-                    return False
-                place += 1
-        return True
 
     def passed(self, limit: Limit) -> bool:
         """Whether a right limit lies in the complete part of the history."""

@@ -20,7 +20,7 @@ from nestream.show.around import Around
 from nestream.show.moments import Moments
 from nestream.why.evidence import MOST_LOOKED, Evidence, spread
 from nestream.why.matches import FoundMatch
-from nestream.why.search import negations, root_of
+from nestream.why.search import negations
 from nestream.why.shapes import shapes
 from nestream.why.words import plain, shortened
 
@@ -252,7 +252,7 @@ class Gathering:
             for pos, variable in enumerate(ranked)
         }
         meaning = Meaning(query.plan, Order(self.reading.order), 1)
-        root = root_of(shape.part(binding))
+        root = shape.part(binding).root
         return [
             self._looked_at(body, interval)
             for body, interval in negations(meaning, root, meaning.root_limits(root))

@@ -15,18 +15,17 @@ from uuid import uuid4
 import pyarrow as pa
 
 from nestream.model.kafka import (
-    PATIENCE,
     KafkaPlace,
     client_log,
     kafka_client,
+    make_topic,
     read_kafka,
     reason,
-    topics_of,
     within,
 )
 from nestream.sink.match_key import match_key
 from nestream.sink.protocol import Position, Sink
-from nestream.sink.stream_sinks import Encode, table_lines
+from nestream.sink.stream_sinks import Encode, PassingSink, table_lines
 from nestream.sink.writer import SinkError
 
 OPTIONS = ("delivery", "config")
@@ -79,20 +78,10 @@ class _Topic:
 
     def _make_topic(self) -> None:
         """Create the topic if it does not exist, with the brokers' defaults."""
-        from confluent_kafka.admin import AdminClient
-        from confluent_kafka.cimpl import NewTopic
-
         try:
-            admin = AdminClient(self._place.settings(), logger=client_log())
-            if self._topic not in topics_of(admin, self._place):
-                wanted = NewTopic(self._topic, num_partitions=-1, replication_factor=-1)
-                admin.create_topics([wanted])[self._topic].result(PATIENCE)
+            make_topic(self._place)
         except ValueError as error:
             raise SinkError(str(error)) from None
-        except TimeoutError:
-            raise SinkError(
-                f"cannot create the topic {self._topic}: the brokers do not answer in time"
-            ) from None
         except self._kafka.KafkaException as error:
             if error.args[0].code() != self._kafka.KafkaError.TOPIC_ALREADY_EXISTS:
                 raise self._cannot(error.args[0]) from None
@@ -277,10 +266,8 @@ class KafkaSink:
             self._topic.close()
 
 
-class EagerKafkaSink(_Topic):
+class EagerKafkaSink(_Topic, PassingSink):
     """A topic that gets each match as soon as it is decided, and after a failure possibly again."""
-
-    repeats = True
 
     def __init__(self, place: KafkaPlace, encode: Encode) -> None:
         super().__init__(place)
@@ -312,15 +299,9 @@ class EagerKafkaSink(_Topic):
         self._check()
         return {}
 
-    def sync(self, position: Position) -> None:
-        """Nothing to do: the brokers have them."""
-
     def _check(self) -> None:
         if self._failed is not None:
             raise self._cannot(self._failed)
-
-    def commit(self, position: Position) -> None:
-        """Nothing to do: the matches are already sent."""
 
     def close(self) -> None:
         """Disconnect from the brokers."""

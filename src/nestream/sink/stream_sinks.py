@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nestream.model.address import read_address
-from nestream.model.remedy import remedy
+from nestream.model.wording import reason, remedy
 from nestream.sink.json_text import json_lines
 from nestream.sink.protocol import Position
 from nestream.sink.writer import SinkError
@@ -194,41 +194,44 @@ def _alike(tables: list[pa.Table]) -> list[pa.Table]:
     return [pa.concat_tables(group) for group in found]
 
 
-class ScreenSink:
-    """Standard output. What was printed stays printed."""
+class PassingSink:
+    """A sink whose rows are gone once they are written: there is no position, and nothing can be undone."""
+
+    repeats = True
+
+    def restore(self, position: Position | None) -> None:
+        """Begin."""
+
+    def prepare(self) -> Position:
+        """The position, which is empty."""
+        return {}
+
+    def sync(self, position: Position) -> None:
+        """Nothing to do: the rows are gone."""
+
+    def commit(self, position: Position) -> None:
+        """Nothing to do: the rows are gone."""
+
+    def close(self) -> None:
+        """Release connections."""
+
+
+class ScreenSink(PassingSink):
+    """Standard output."""
 
     where = "standard output"
-    repeats = True
 
     def __init__(self, encode: Encode = table_lines) -> None:
         self._encode = encode
-
-    def restore(self, position: Position | None) -> None:
-        """Nothing to do: printing cannot be undone."""
 
     def write(self, rows: pa.Table) -> None:
         """Print the rows at once."""
         sys.stdout.write(self._encode(rows))
         sys.stdout.flush()
 
-    def prepare(self) -> Position:
-        """Empty: there is no position."""
-        return {}
 
-    def sync(self, position: Position) -> None:
-        """Nothing to do: nothing can be made durable."""
-
-    def commit(self, position: Position) -> None:
-        """Nothing to do: the rows are already printed."""
-
-    def close(self) -> None:
-        """Standard output stays open."""
-
-
-class SocketSink:
+class SocketSink(PassingSink):
     """A TCP or Unix socket that another program listens on; each row is a line of JSON."""
-
-    repeats = True
 
     def __init__(self, address: str, encode: Encode = table_lines) -> None:
         self.where = address
@@ -245,25 +248,12 @@ class SocketSink:
         except OSError as error:
             raise cannot_write(address, error) from error
 
-    def restore(self, position: Position | None) -> None:
-        """Nothing to do: sending cannot be undone."""
-
     def write(self, rows: pa.Table) -> None:
         """Send the rows."""
         try:
             self._socket.sendall(self._encode(rows).encode())
         except OSError as error:
             raise cannot_write(self.where, error) from error
-
-    def prepare(self) -> Position:
-        """Empty: there is no position."""
-        return {}
-
-    def sync(self, position: Position) -> None:
-        """Nothing to do: nothing can be made durable."""
-
-    def commit(self, position: Position) -> None:
-        """Nothing to do: the rows are already sent."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -272,6 +262,5 @@ class SocketSink:
 
 def cannot_write(where: str, error: OSError) -> SinkError:
     """Turn an error of the operating system into a sentence."""
-    why = os.strerror(error.errno) if error.errno else str(error)
     advice = "start the program that reads it, or choose another place" if "://" in where else remedy(error)
-    return SinkError(f"cannot write {where}: {why[:1].lower()}{why[1:]}. {advice[:1].upper()}{advice[1:]}")
+    return SinkError(f"cannot write {where}: {reason(error)}. {advice[:1].upper()}{advice[1:]}")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nestream.model.formats import WRITTEN, WRITTEN_SUFFIXES
+from nestream.model.wording import reason
 from nestream.sink.flat import csv_header, csv_rows, flatten
 from nestream.sink.json_text import json_lines
 
@@ -101,8 +102,7 @@ def _output(name: str) -> Iterator[IO[bytes]]:
     try:
         opened = open(name, "wb")
     except OSError as error:
-        why = os.strerror(error.errno or 0)
-        raise SinkError(f"cannot write {name}: {why[:1].lower()}{why[1:]}. Choose another path") from error
+        raise SinkError(f"cannot write {name}: {reason(error)}. Choose another path") from error
     with opened:
         yield opened
 

@@ -4,11 +4,12 @@ from nestream.source.dead_letter import DeadLetter
 from nestream.source.declared import declared_columns, refuse_missing
 from nestream.source.errors import SourceError
 from nestream.source.event_files import EventFile, EventFiles, event_files
+from nestream.source.file_reader import EventReader
 from nestream.source.files import as_beginning
 from nestream.source.listing import is_named_by, names_no_files
 from nestream.source.place import open_source
 from nestream.source.protocol import Batch, Position, Source
-from nestream.source.reader import EventReader, read_events, read_table
+from nestream.source.reader import read_events, read_table
 from nestream.source.text_file import RewrittenWarning
 from nestream.source.whole_file import refused_rows
 

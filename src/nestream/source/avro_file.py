@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from nestream.source.avro_types import AvroSchema, avro_library
 from nestream.source.errors import SourceError, first_line
-from nestream.source.input import LARGE
+from nestream.source.input import LARGE, Unclosed
 from nestream.source.typed_file import TypedFile
 
 _MAGIC = b"Obj\x01"
@@ -52,7 +52,7 @@ class AvroFile(TypedFile):
 
     def _stored_batches(self, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
         self._kept.seek(0)
-        with pa.ipc.open_stream(_Kept(self._kept)) as reader:
+        with pa.ipc.open_stream(Unclosed(self._kept)) as reader:
             for batch in reader:
                 yield batch if columns is None else batch.select(columns)
 
@@ -77,7 +77,9 @@ class _Blocks:
             header = self._library.schemaless_reader(file, _META, None)
             self._mark = self._bytes(_MARK)
         except Exception as error:  # any error of the library on bytes that are not Avro
-            raise SourceError(f"{where} is damaged: {_said(error)} in its header. Write it again") from error
+            raise SourceError(
+                f"{where} is damaged: {first_line(error)} in its header. Write it again"
+            ) from error
         codec = header.get("avro.codec", b"null").decode(errors="replace")
         if codec not in _CODECS:
             known = ", ".join(_CODECS)
@@ -98,14 +100,14 @@ class _Blocks:
                     raise _DamagedError("it is not where it should end")
             except (_DamagedError, EOFError) as problem:
                 end = self._next_mark(begin)
-                yield f"bytes {begin:,} to {end - 1:,} of the file are damaged: {_said(problem)}"
+                yield f"bytes {begin:,} to {end - 1:,} of the file are damaged: {first_line(problem)}"
                 continue
             try:
                 yield self.schema.table(self._records(number, self._unpacked(data)))
             except Exception as problem:  # any error of the library on bytes that are not Avro
                 yield (
                     f"the {number:,} events in bytes {begin:,} to {self._file.tell() - 1:,} of the file "
-                    f"cannot be read: {_said(problem)}"
+                    f"cannot be read: {first_line(problem)}"
                 )
 
     def _records(self, number: int, data: bytes) -> list[Any]:
@@ -146,19 +148,6 @@ class _Blocks:
                 raise _DamagedError("a number is too long")
 
 
-class _Kept(io.RawIOBase):
-    """The kept events, which outlive each reading of them."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def read(self, size: int = -1) -> bytes:
-        return bytes(self._file.read(size))
-
-    def readable(self) -> bool:
-        return True
-
-
 def _snappy(data: bytes) -> bytes:
     packed, checksum = data[:-4], int.from_bytes(data[-4:], "big")
     size = shift = 0
@@ -186,7 +175,3 @@ _CODECS: dict[str, Callable[[bytes], bytes]] = {
     "bzip2": bz2.decompress,
     "xz": lzma.decompress,
 }
-
-
-def _said(problem: BaseException) -> str:
-    return first_line(problem) or type(problem).__name__

@@ -189,9 +189,9 @@ class AvroEvents:
         events = pa.Table.from_batches(list(file.batches()), schema=file.schema)
         if events.num_rows and not self._declared and pa.types.is_string(table.schema.field(self.time).type):
             self._declared = {self.time: events.schema.field(self.time).type}
-        for letter in rows.letters:
+        for letter in rows.examples:
             letters.add(places[letter.line - 1] + first, "value", letter.reason, letter.raw)
-        return Batch(events, sorted(letters.letters, key=lambda letter: letter.line))
+        return Batch(events, sorted(letters.examples, key=lambda letter: letter.line))
 
 
 class _Rows(TypedFile):
@@ -223,6 +223,4 @@ def _id_of(text: str) -> tuple[int | None, str]:
 
 
 def _said(problem: BaseException) -> str:
-    if isinstance(problem, EOFError):
-        return "it is cut short"
-    return first_line(problem) or type(problem).__name__
+    return "it is cut short" if isinstance(problem, EOFError) else first_line(problem)

@@ -22,11 +22,10 @@ from nestream.source.csv_records import Record, records
 from nestream.source.dead_letter import DeadLetters
 from nestream.source.ended_text import EndedText
 from nestream.source.errors import SourceError, check_columns, missing_column
-from nestream.source.file_reader import FileReader
+from nestream.source.file_reader import EventReader
 from nestream.source.kinds import ARROW_TYPES, Kind, convert, find_misfits, non_empty, widen
 from nestream.source.times import (
     TimeOrder,
-    convert_times,
     form_of,
     time_type,
     vote,
@@ -43,7 +42,7 @@ class _MalformedError(Exception):
     """The fast path found a row that it must not deliver."""
 
 
-class CsvFile(FileReader):
+class CsvFile(EventReader):
     """A CSV file with a header."""
 
     def _open(self) -> None:
@@ -88,8 +87,7 @@ class CsvFile(FileReader):
             return values
         if name in self._declared:
             return _declared(values, self._declared[name])
-        kind = self._kinds[name]
-        return convert_times(values, kind) if name == self._time else convert(kind, values)
+        return convert(self._kinds[name], values)
 
     def _header(self) -> tuple[list[str], int]:
         where = self._source.where

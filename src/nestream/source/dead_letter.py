@@ -30,6 +30,9 @@ class DeadLetter:
 class DeadLetters:
     """Counts malformed rows by kind, keeps the first few, and writes all to a file of JSON lines."""
 
+    most: int | None = EXAMPLES
+    _before = 0
+
     def __init__(self, source: str, path: Path | None) -> None:
         self.source = source
         self.path = path
@@ -45,11 +48,12 @@ class DeadLetters:
         """Record a row. `kind` groups the counts, `reason` says what is wrong with this one."""
         self.count += 1
         self.kinds[kind] += 1
-        if self.path is None and len(self.examples) >= EXAMPLES:
+        is_example = self.most is None or len(self.examples) < self.most
+        if self.path is None and not is_example:
             return
         text = raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
-        letter = DeadLetter(self.source, line, reason, text[:RAW_LIMIT])
-        if len(self.examples) < EXAMPLES:
+        letter = DeadLetter(self.source, line + self._before, reason, text[:RAW_LIMIT])
+        if is_example:
             self.examples.append(letter)
         if self.path is not None:
             with self._writing(self.path) as file:
@@ -87,23 +91,13 @@ class DeadLetters:
 
 
 class HeldLetters(DeadLetters):
-    """Keeps all malformed rows; line numbers continue after those of earlier lines."""
+    """Keeps all malformed rows as examples; line numbers continue after those of earlier lines."""
+
+    most = None
 
     def __init__(self, source: str, before: int = 0) -> None:
         super().__init__(source, None)
-        self.letters: list[DeadLetter] = []
         self._before = before
-
-    def add(self, line: int, kind: str, reason: str, raw: bytes | str) -> None:
-        """Record a row."""
-        super().add(line, kind, reason, raw)
-        text = raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
-        self.letters.append(DeadLetter(self.source, line + self._before, reason, text[:RAW_LIMIT]))
-
-    def forget(self) -> None:
-        """Start over."""
-        super().forget()
-        self.letters.clear()
 
 
 def dead_letter_path(wanted: bool | str | os.PathLike[str] | None, source: str) -> Path | None:

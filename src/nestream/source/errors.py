@@ -62,5 +62,5 @@ def without_path(problem: SourceError, path: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of a library's message, without a full stop."""
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    """The first line of a library's message, without a full stop; the kind of error if it has none."""
+    return (str(error).splitlines() or [""])[0].rstrip(".") or type(error).__name__

@@ -15,10 +15,11 @@ from nestream.model.schema import EventError
 from nestream.model.widening import converted, shown, widened
 from nestream.source.dead_letter import DeadLetter
 from nestream.source.errors import SourceError
+from nestream.source.file_reader import EventReader
 from nestream.source.formats import suffix_of
 from nestream.source.input import Progress
 from nestream.source.listing import is_pattern, matching_files
-from nestream.source.reader import EventReader, read_events
+from nestream.source.reader import read_events
 
 
 @dataclass(frozen=True)

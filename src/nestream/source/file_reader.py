@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 import pyarrow as pa
 
-from nestream.source.dead_letter import DeadLetters
+from nestream.model.formats import Format
+from nestream.source.dead_letter import DeadLetter, DeadLetters
 from nestream.source.errors import SourceError
 from nestream.source.input import Input
 
@@ -16,11 +18,11 @@ BATCH_ROWS = 65_536
 _NONE: Mapping[str, pa.DataType] = MappingProxyType({})
 
 
-class FileReader(ABC):
-    """A file of events: opening it decides the schema and finds the malformed rows.
+class EventReader(ABC):
+    """The events of one file as record batches, with the problems found.
 
-    `declared` are types of columns that are not inferred. With `closed`, they are all the columns: others are
-    ignored.
+    Opening decides the schema and finds every malformed row; iterating delivers the others, in file order, as
+    often as you like.
     """
 
     schema: pa.Schema
@@ -36,9 +38,15 @@ class FileReader(ABC):
         batch_rows: int = BATCH_ROWS,
         closed: bool = False,
     ) -> None:
+        """Open a file; `declared` are types of columns that are not inferred.
+
+        With `closed`, they are all the columns: others are ignored.
+        """
         self._source, self._time, self._type, self._letters = source, time, type, letters
         self._declared, self._batch_rows, self._closed = declared, batch_rows, closed
         self._in_order = False
+        self.rows = 0
+        """Events delivered by the latest iteration."""
         self._open()
 
     @abstractmethod
@@ -47,7 +55,7 @@ class FileReader(ABC):
 
     @property
     def in_order(self) -> bool:
-        """Whether the times never decrease; not checked for a small file."""
+        """Whether the times of the events never decrease; False for a small file, where it is not checked."""
         return self._in_order
 
     @property
@@ -58,6 +66,46 @@ class FileReader(ABC):
     @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events, in file order."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        self.rows = 0
+        for batch in self.batches():
+            self.rows += batch.num_rows
+            yield batch
+
+    def read_all(self) -> pa.Table:
+        """All events as one table."""
+        return pa.Table.from_batches(list(self), schema=self.schema)
+
+    @property
+    def path(self) -> str:
+        """The file, as it was named."""
+        return self._source.name
+
+    @property
+    def format(self) -> Format:
+        """csv, jsonl, parquet or avro."""
+        return self._source.format
+
+    @property
+    def malformed(self) -> int:
+        """How many rows were malformed."""
+        return self._letters.count
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """Malformed rows by kind: fields, quote, encoding, json, object, avro, time, type, value."""
+        return dict(self._letters.kinds)
+
+    @property
+    def examples(self) -> list[DeadLetter]:
+        """The first few malformed rows, in line order."""
+        return sorted(self._letters.examples, key=lambda letter: letter.line)
+
+    @property
+    def dead_letter(self) -> Path | None:
+        """The file with the malformed rows, if it was requested and there are any."""
+        return self._letters.path if self._letters.count else None
 
     def _too_far_apart(self) -> SourceError:
         return SourceError(

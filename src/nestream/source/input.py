@@ -13,7 +13,8 @@ from typing import IO, cast
 import pyarrow as pa
 
 from nestream.model.formats import SUFFIXES, Format
-from nestream.source.errors import SourceError
+from nestream.model.wording import reason
+from nestream.source.errors import SourceError, first_line
 from nestream.source.formats import compression_of, decompressed, known_format, listed_formats, suffix_of
 
 Progress = Callable[[int, int, int], None]
@@ -65,7 +66,7 @@ class Input:
         """The bytes from the beginning."""
         if self._kept is not None:
             self._kept.seek(0)
-            return cast(IO[bytes], _Unclosed(self._kept))
+            return cast(IO[bytes], Unclosed(self._kept))
         try:
             return open(self.name, "rb")
         except OSError as error:
@@ -96,7 +97,7 @@ class Fragment(Input):
         self._furthest = 0
 
 
-class _Unclosed(io.RawIOBase):
+class Unclosed(io.RawIOBase):
     """A copy of the input, which outlives each reading of it."""
 
     def __init__(self, kept: IO[bytes]) -> None:
@@ -124,13 +125,12 @@ class _Unclosed(io.RawIOBase):
 
 def cannot_read(where: str, error: OSError) -> SourceError:
     """Turn an error of the operating system into a sentence."""
-    why = os.strerror(error.errno) if error.errno else str(error)
     hint = {
         FileNotFoundError: "Check the path",
         PermissionError: "Ask its owner for read permission",
         IsADirectoryError: "Name one file in it",
     }.get(type(error), "Check the path and the disk")
-    return SourceError(f"cannot read {where}: {why[:1].lower()}{why[1:]}. {hint}")
+    return SourceError(f"cannot read {where}: {reason(error)}. {hint}")
 
 
 def _readable_size(path: Path) -> int:
@@ -149,9 +149,8 @@ def _unpacked(name: str, compression: str) -> IO[bytes]:
     try:
         return decompressed(name, compression, _IN_MEMORY)
     except (pa.ArrowException, OSError) as error:
-        why = (str(error).splitlines() or [""])[0].rstrip(".")
         raise SourceError(
-            f"{name} is not a {compression} file, or is damaged: {why}. Write it again"
+            f"{name} is not a {compression} file, or is damaged: {first_line(error)}. Write it again"
         ) from error
 
 

@@ -18,12 +18,18 @@ import pyarrow.compute as pc
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
 from nestream.source.errors import SourceError
 from nestream.source.json_table import EXACT, read_flat
-from nestream.source.json_values import json_kind, not_json, parse_line, parse_together, surrogates
+from nestream.source.json_values import (
+    MOST_ATTRIBUTES,
+    beginning,
+    json_kind,
+    not_json,
+    parse_line,
+    parse_together,
+    surrogates,
+)
 from nestream.source.kinds import ARROW_TYPES, Kind
 from nestream.source.protocol import Batch
 from nestream.source.times import INSTANT, INTEGER, TIMESTAMP, time_form, wrong_times
-
-MOST_ATTRIBUTES = 4_096
 
 
 class Holds(Enum):
@@ -359,18 +365,6 @@ def _numbers(values: list[Any]) -> Holds:
         if type(value) is int and not -EXACT <= value < EXACT and -(2**63) <= value < 2**63:
             return Holds.INTEGERS
     return Holds.NUMBERS
-
-
-def beginning(where: str, line: bytes) -> bytes:
-    """The first line without a byte order mark; a file that is not JSON lines is refused at once."""
-    if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise SourceError(f"{where} is UTF-16 text. Convert it: iconv -f UTF-16 -t UTF-8 FILE")
-    line = line.removeprefix(b"\xef\xbb\xbf")
-    if line.lstrip().startswith(b"["):
-        raise SourceError(
-            f"{where} is a JSON array, not JSON lines. Write one object per line: jq -c '.[]' FILE"
-        )
-    return line
 
 
 def _time_kind(value: Any) -> Kind | None:

@@ -8,6 +8,11 @@ import re
 from collections import Counter
 from typing import Any
 
+from nestream.source.errors import SourceError
+
+MOST_ATTRIBUTES = 4_096
+"""The maximum number of different attributes of the events of a source."""
+
 
 def _reject_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
@@ -90,6 +95,18 @@ def json_kind(value: Any) -> str:
 def surrogates(text: str) -> bool:
     """Whether a text contains surrogates, which are not valid Unicode."""
     return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def beginning(where: str, line: bytes) -> bytes:
+    """The first line without a byte order mark; a file that is not JSON lines is refused at once."""
+    if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise SourceError(f"{where} is UTF-16 text. Convert it: iconv -f UTF-16 -t UTF-8 FILE")
+    line = line.removeprefix(b"\xef\xbb\xbf")
+    if line.lstrip().startswith(b"["):
+        raise SourceError(
+            f"{where} is a JSON array, not JSON lines. Write one object per line: jq -c '.[]' FILE"
+        )
+    return line
 
 
 def not_json(value: bytes) -> str | None:

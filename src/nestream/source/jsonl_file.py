@@ -20,15 +20,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nestream.source.errors import SourceError, missing_column
-from nestream.source.file_reader import FileReader
+from nestream.source.file_reader import EventReader
 from nestream.source.input import LARGE
 from nestream.source.json_columns import Column, array_column, cast_column, column_of
 from nestream.source.json_table import read_flat, written_type
-from nestream.source.json_values import json_kind, parse_line, parse_together, surrogates
-from nestream.source.kinds import ARROW_TYPES, Kind, join, non_empty
+from nestream.source.json_values import (
+    MOST_ATTRIBUTES,
+    beginning,
+    json_kind,
+    parse_line,
+    parse_together,
+    surrogates,
+)
+from nestream.source.kinds import ARROW_TYPES, Kind, convert, join, non_empty
 from nestream.source.times import (
     TimeOrder,
-    convert_times,
     form_of,
     time_type,
     vote,
@@ -38,7 +44,6 @@ from nestream.source.times import (
 )
 
 _CHUNK = 16_384
-_MAXIMUM_ATTRIBUTES = 4_096
 
 
 @dataclass
@@ -84,7 +89,7 @@ class _Chunks:
             yield _Chunk(lines, columns)
 
 
-class JsonLinesFile(FileReader):
+class JsonLinesFile(EventReader):
     """A file of JSON objects."""
 
     def _open(self) -> None:
@@ -138,7 +143,7 @@ class JsonLinesFile(FileReader):
         if column is None:
             return pa.nulls(len(chunk.lines), self._arrow_type(name))
         if name == self._time and name not in self._declared:
-            return convert_times(column.values, self._kinds[name])
+            return convert(self._kinds[name], column.values)
         return cast_column(column, self._arrow_type(name))
 
     def _decide(self) -> dict[str, Kind]:
@@ -160,26 +165,13 @@ class JsonLinesFile(FileReader):
             while raw := list(islice(file, _CHUNK)):
                 position += sum(map(len, raw))
                 if number == 1:
-                    raw[0] = self._beginning(raw[0])
+                    raw[0] = beginning(self._source.where, raw[0])
                 texts = [line.strip() for line in raw]
                 numbers = [number + at for at, text in enumerate(texts) if text]
                 if numbers:
                     yield self._chunk([text for text in texts if text], numbers)
                 self._source.inspected(position)
                 number += len(raw)
-
-    def _beginning(self, raw: bytes) -> bytes:
-        if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise SourceError(
-                f"{self._source.where} is UTF-16 text. Convert it: iconv -f UTF-16 -t UTF-8 FILE"
-            )
-        raw = raw.removeprefix(b"\xef\xbb\xbf")
-        if raw.lstrip().startswith(b"["):
-            raise SourceError(
-                f"{self._source.where} is a JSON array, not JSON lines. "
-                "Write one object per line: jq -c '.[]' FILE"
-            )
-        return raw
 
     def _chunk(self, lines: list[bytes], numbers: list[int]) -> _Chunk:
         together = self._together(lines) if self._closed else None
@@ -236,8 +228,8 @@ class JsonLinesFile(FileReader):
             for name in [name for name in value if name not in self._declared]:
                 del value[name]
         if not value.keys() <= names.keys():
-            if len(names) + len(value) > _MAXIMUM_ATTRIBUTES and len(names | value) > _MAXIMUM_ATTRIBUTES:
-                return "value", f"the file has more than {_MAXIMUM_ATTRIBUTES} different attributes"
+            if len(names) + len(value) > MOST_ATTRIBUTES and len(names | value) > MOST_ATTRIBUTES:
+                return "value", f"the file has more than {MOST_ATTRIBUTES} different attributes"
             if any(surrogates(name) for name in value):
                 return "encoding", "an attribute's name is not valid Unicode"
             for name in value:

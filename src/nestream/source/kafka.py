@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -31,9 +31,13 @@ from nestream.model.kafka import (
 )
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
 from nestream.source.errors import SourceError
+from nestream.source.json_events import JsonEvents
 from nestream.source.kafka_attributes import ATTRIBUTES, Beside, added_to, attributes_of
 from nestream.source.partitions import Partitions
-from nestream.source.protocol import Batch, Events, Position
+from nestream.source.protocol import Batch, Position
+
+if TYPE_CHECKING:
+    from nestream.source.avro_messages import AvroEvents
 
 OPTIONS = (*ATTRIBUTES, "headers", "start", "missing", "group", "config")
 MOST = 10_000
@@ -84,7 +88,7 @@ class KafkaSource:
     def __init__(
         self,
         address: str,
-        events: Events,
+        events: JsonEvents | AvroEvents,
         *,
         once: bool = False,
         newest: bool = False,

@@ -45,7 +45,7 @@ class Ladder:
         for end in sorted({*ends} - {0}):
             before = data[max(0, end - BEFORE) : end]
             number = line + data.count(b"\n", 0, end)
-            self.places.append(Place(offset + end, number, len(before), _hash(before)))
+            self.places.append(Place(offset + end, number, len(before), digest(before)))
         self._thin()
 
     def _thin(self) -> None:
@@ -72,8 +72,9 @@ class Ladder:
 
     @staticmethod
     def _holds(place: Place, read: Callable[[int, int], bytes]) -> bool:
-        return _hash(read(place.offset - place.length, place.length)) == place.hash
+        return digest(read(place.offset - place.length, place.length)) == place.hash
 
 
-def _hash(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """A hash of some bytes as text."""
     return hashlib.sha256(data).hexdigest()[:16]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Collection, Iterator
 from io import BytesIO
-from typing import Protocol
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -16,7 +15,9 @@ from nestream.source.csv_records import records
 from nestream.source.dead_letter import DeadLetter, HeldLetters
 from nestream.source.errors import SourceError, without_path
 from nestream.source.input import Fragment, Input
-from nestream.source.json_events import JsonEvents, beginning
+from nestream.source.json_events import JsonEvents
+from nestream.source.json_values import beginning
+from nestream.source.ladder import digest
 from nestream.source.protocol import Batch, Position
 from nestream.source.reader import READERS
 from nestream.source.saved_types import saved_types, types_of
@@ -44,115 +45,22 @@ class Columns:
         self.csv = types_of(position["csv"])
 
 
-class Part(Protocol):
-    """One file of a source."""
+class JsonPart(TextFile):
+    """A file of JSON lines."""
 
-    inode: int
-    """That of the file; if its name belongs to another one, reading raises FileNotFoundError. 0 is any."""
+    __slots__ = ("_columns",)
 
-    @property
-    def is_begun(self) -> bool:
-        """Whether some of it was read."""
-        ...
-
-    def continues(self) -> bool:
-        """Whether the file has what was read of it."""
-        ...
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether it is written at once and does not grow."""
-        ...
+    def __init__(self, path: str, columns: Columns, alone: bool, forgiving: bool) -> None:
+        super().__init__(path, follows=alone, forgiving=forgiving, check=_check_beginning)
+        self._columns = columns
 
     def read(self, *, to_end: bool) -> Batch | None:
         """Return more of its events; None if there is nothing new."""
-        ...
-
-    def changed(self) -> None:
-        """Take note that the file may have changed after it had nothing more."""
-        ...
-
-    def give_up(self) -> None:
-        """Take note that the file cannot be read; nothing more comes unless it changes."""
-        ...
-
-    def position(self) -> Position:
-        """The position after the last events."""
-        ...
-
-    def seek(self, position: Position) -> None:
-        """Continue from a position."""
-        ...
-
-    def close(self) -> None:
-        """Close the file."""
-        ...
-
-
-def part_of(path: str, format: Format, columns: Columns, *, alone: bool, forgiving: bool = False) -> Part:
-    """The file as a part; `alone` if the source is this one file, which may be replaced by a new one.
-
-    With `forgiving`, a position in a text file that was replaced or cut back since is no error.
-    """
-    if format == "jsonl":
-        return JsonPart(path, columns, alone, forgiving)
-    if format == "csv":
-        return CsvPart(path, columns, alone, forgiving)
-    return WholePart(path, format, columns)
-
-
-class JsonPart:
-    """A file of JSON lines."""
-
-    __slots__ = ("_columns", "_text")
-
-    def __init__(self, path: str, columns: Columns, alone: bool, forgiving: bool) -> None:
-        self._columns = columns
-        self._text = TextFile(path, follows=alone, forgiving=forgiving, check=_check_beginning)
-
-    def skip(self, offset: int) -> None:
-        self._text.skip(offset)
-
-    def read(self, *, to_end: bool) -> Batch | None:
-        data = self._text.take(to_end=to_end)
+        data = self.take(to_end=to_end)
         if not data:
             return None
-        first = self._text.line - data.count(b"\n")  # known only now: the file may have been replaced
-        return self._columns.json.batch(self._text.path, data.split(b"\n"), first)
-
-    @property
-    def inode(self) -> int:
-        return self._text.inode
-
-    @inode.setter
-    def inode(self, inode: int) -> None:
-        self._text.inode = inode
-
-    @property
-    def is_begun(self) -> bool:
-        return self._text.offset > 0
-
-    def continues(self) -> bool:
-        return self._text.continues()
-
-    @property
-    def is_fixed(self) -> bool:
-        return self._text.is_fixed
-
-    def changed(self) -> None:
-        self._text.changed()
-
-    def give_up(self) -> None:
-        self._text.give_up()
-
-    def position(self) -> Position:
-        return self._text.position()
-
-    def seek(self, position: Position) -> None:
-        self._text.seek(position)
-
-    def close(self) -> None:
-        self._text.close()
+        first = self.line - data.count(b"\n")  # known only now: the file may have been replaced
+        return self._columns.json.batch(self.path, data.split(b"\n"), first)
 
 
 def _check_beginning(path: str, data: bytes) -> None:
@@ -160,22 +68,23 @@ def _check_beginning(path: str, data: bytes) -> None:
     beginning(path, data.partition(b"\n")[0])
 
 
-class CsvPart:
+class CsvPart(TextFile):
     """A CSV file; its first line names the columns."""
 
-    __slots__ = ("_alone", "_columns", "_header", "_text")
+    __slots__ = ("_alone", "_columns", "_header")
 
     def __init__(self, path: str, columns: Columns, alone: bool, forgiving: bool) -> None:
+        super().__init__(path, quoted=True, follows=alone, forgiving=forgiving)
         self._columns, self._alone = columns, alone
-        self._text = TextFile(path, quoted=True, follows=alone, forgiving=forgiving)
         self._header = b""
 
     def read(self, *, to_end: bool) -> Batch | None:
-        data = self._text.take(to_end=to_end)
+        """Return more of its events; None if there is nothing new."""
+        data = self.take(to_end=to_end)
         if not data:
             return None
-        first = self._text.line - data.count(b"\n")  # known only now: the file may have been replaced
-        if self._text.offset == len(data):
+        first = self.line - data.count(b"\n")  # known only now: the file may have been replaced
+        if self.offset == len(data):
             self._header = b""
         if not self._header:
             self._header, data = with_header(data)
@@ -185,57 +94,31 @@ class CsvPart:
         except SourceError as problem:
             if self._alone:
                 raise
-            why = without_path(problem, self._text.path)
-            letters = HeldLetters(self._text.path, first - 1)
+            why = without_path(problem, self.path)
+            letters = HeldLetters(self.path, first - 1)
             for record in records(BytesIO(data)):
                 letters.add(record.line, "file", why, record.raw)
-            return Batch(pa.table({}), letters.letters)
+            return Batch(pa.table({}), letters.examples)
 
     def _batch(self, data: bytes, before: int) -> Batch:
         columns = self._columns
-        letters = HeldLetters(self._text.path, before)
-        source = Fragment(self._text.path, "csv", self._header + data)
+        letters = HeldLetters(self.path, before)
+        source = Fragment(self.path, "csv", self._header + data)
         file = CsvFile(source, columns.time, columns.type, letters, declared=columns.csv)
         events = pa.Table.from_batches(list(file.batches()), schema=file.schema)
         for field in events.schema:
             if not pa.types.is_null(field.type) and events.num_rows:
                 columns.csv.setdefault(field.name, field.type)
-        return Batch(events, letters.letters)
-
-    @property
-    def inode(self) -> int:
-        return self._text.inode
-
-    @inode.setter
-    def inode(self, inode: int) -> None:
-        self._text.inode = inode
-
-    @property
-    def is_begun(self) -> bool:
-        return self._text.offset > 0
-
-    def continues(self) -> bool:
-        return self._text.continues()
-
-    @property
-    def is_fixed(self) -> bool:
-        return self._text.is_fixed
-
-    def changed(self) -> None:
-        self._text.changed()
-
-    def give_up(self) -> None:
-        self._text.give_up()
+        return Batch(events, letters.examples)
 
     def position(self) -> Position:
-        return {**self._text.position(), "header": self._header.decode("latin-1")}
+        """The position, with the header that names the columns of what follows."""
+        return {**super().position(), "header": self._header.decode("latin-1")}
 
     def seek(self, position: Position) -> None:
-        self._text.seek(position)
+        """Go to a position; raises if a followed file is a different one."""
+        super().seek(position)
         self._header = position["header"].encode("latin-1")
-
-    def close(self) -> None:
-        self._text.close()
 
 
 def with_header(data: bytes) -> tuple[bytes, bytes]:
@@ -250,7 +133,7 @@ def with_header(data: bytes) -> tuple[bytes, bytes]:
 
 
 class WholePart:
-    """A file that exists as a whole or not at all, such as Parquet."""
+    """A file that exists as a whole or not at all, such as Parquet; its methods are those of a text file."""
 
     __slots__ = ("_batches", "_columns", "_dead", "_done", "_ends", "_format", "_path", "_rows", "inode")
     is_fixed = True
@@ -297,7 +180,7 @@ class WholePart:
         letters, columns = HeldLetters(self._path), self._columns
         source = Input(self._path, self._format, None)
         file = READERS[self._format](source, columns.time, columns.type, letters)
-        self._batches, self._dead = _after(file.batches(), self._rows), letters.letters
+        self._batches, self._dead = _after(file.batches(), self._rows), letters.examples
 
     def changed(self) -> None:
         ends = self._now()
@@ -320,13 +203,29 @@ class WholePart:
         self._batches = None
 
 
+Part: TypeAlias = JsonPart | CsvPart | WholePart
+"""One file of a source."""
+
+
+def part_of(path: str, format: Format, columns: Columns, *, alone: bool, forgiving: bool = False) -> Part:
+    """The file as a part; `alone` if the source is this one file, which may be replaced by a new one.
+
+    With `forgiving`, a position in a text file that was replaced or cut back since is no error.
+    """
+    if format == "jsonl":
+        return JsonPart(path, columns, alone, forgiving)
+    if format == "csv":
+        return CsvPart(path, columns, alone, forgiving)
+    return WholePart(path, format, columns)
+
+
 def _ends_of(path: str) -> str:
     """The size of a file, with a hash of its first and last bytes."""
     with open(path, "rb") as file:
         first = file.read(_ENDS)
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _ENDS))
-        return f"{size} {hashlib.sha256(first + file.read()).hexdigest()[:16]}"
+        return f"{size} {digest(first + file.read())}"
 
 
 def _after(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from nestream.model.address import read_address
 from nestream.source.errors import SourceError
 from nestream.source.json_events import JsonEvents
-from nestream.source.protocol import Batch, Events, Position
+from nestream.source.protocol import Batch, Position
 from nestream.source.text_file import BLOCK, LONGEST
 
 
@@ -42,17 +42,41 @@ class _Lines:
         return [b"".join(rest)] if rest else []
 
 
-class Pipe:
-    """Standard input, up to its end. What was read cannot be read again."""
+class _Passing:
+    """Lines that cannot be read again."""
 
-    where = "standard input"
     repeatable = False
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: JsonEvents) -> None:
         self._events = events
-        self._lines = _Lines()
         self._line = 1
         self._ended = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the writer has closed the pipe or, with `once`, all connections."""
+        return self._ended
+
+    def position(self) -> Position:
+        """What the attributes hold; the lines themselves are gone."""
+        return {"json": self._events.position()}
+
+    def seek(self, position: Position) -> None:
+        """Continue with what arrives now."""
+        self._events.seek(position["json"])
+
+    def commit(self, position: Position) -> None:
+        """Nothing to do: nobody is notified."""
+
+
+class Pipe(_Passing):
+    """Standard input, up to its end."""
+
+    where = "standard input"
+
+    def __init__(self, events: JsonEvents) -> None:
+        super().__init__(events)
+        self._lines = _Lines()
         self._descriptor = sys.stdin.fileno()
         _widen(self._descriptor)
         self._selector = selectors.DefaultSelector()
@@ -61,11 +85,6 @@ class Pipe:
         except PermissionError:  # a plain file, which is always ready
             self._selector.close()
             self._selector = None  # type: ignore[assignment]
-
-    @property
-    def ended(self) -> bool:
-        """Whether the writer has closed the pipe."""
-        return self._ended
 
     def read(self, wait: float) -> Batch | None:
         """The lines that have arrived, or None."""
@@ -79,17 +98,6 @@ class Pipe:
         first, self._line = self._line, self._line + len(lines)
         return self._events.batch(self.where, lines, first)
 
-    def position(self) -> Position:
-        """What the attributes hold; the lines themselves are gone."""
-        return {"json": self._events.position()}
-
-    def seek(self, position: Position) -> None:
-        """Continue with what arrives now."""
-        self._events.seek(position["json"])
-
-    def commit(self, position: Position) -> None:
-        """Nothing to do: nobody is notified."""
-
     def close(self) -> None:
         """Stop reading."""
         if self._selector is not None:
@@ -102,25 +110,16 @@ def _widen(pipe: int) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, BLOCK)
 
 
-class Listener:
+class Listener(_Passing):
     """A socket that accepts connections, which send lines. With `once`, it ends when the last one closes."""
 
-    repeatable = False
-
     def __init__(self, address: str, events: JsonEvents, *, once: bool = False) -> None:
-        self.where = address
-        self._once, self._ended = once, False
-        self._events = events
-        self._line = 1
+        super().__init__(events)
+        self.where, self._once = address, once
         self._path, self._server = _listening(address)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._server, selectors.EVENT_READ)
         self._open: dict[socket.socket, _Lines] = {}
-
-    @property
-    def ended(self) -> bool:
-        """With `once`, whether all connections are closed."""
-        return self._ended
 
     def read(self, wait: float) -> Batch | None:
         """The lines that have arrived on all connections, or None."""
@@ -153,17 +152,6 @@ class Listener:
         connection.close()
         self._ended = self._once and not self._open
         return lines
-
-    def position(self) -> Position:
-        """What the attributes hold; the lines themselves are gone."""
-        return {"json": self._events.position()}
-
-    def seek(self, position: Position) -> None:
-        """Continue with what arrives now."""
-        self._events.seek(position["json"])
-
-    def commit(self, position: Position) -> None:
-        """Nothing to do: nobody is notified."""
 
     def close(self) -> None:
         """Accept no more connections."""

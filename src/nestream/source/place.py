@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nestream.model.formats import SUFFIXES, Format
 from nestream.model.kafka import is_kafka
@@ -14,7 +14,10 @@ from nestream.source.formats import known_format, listed_formats, suffix_of
 from nestream.source.json_events import JsonEvents
 from nestream.source.listing import is_pattern
 from nestream.source.pipe import Listener, Pipe
-from nestream.source.protocol import Events, Source
+from nestream.source.protocol import Source
+
+if TYPE_CHECKING:
+    from nestream.source.avro_messages import AvroEvents
 
 
 def open_source(
@@ -76,7 +79,7 @@ def message_events(
     format: Format | None,
     schemas: Sequence[str],
     moments: Collection[str] | None,
-) -> Events:
+) -> JsonEvents | AvroEvents:
     """What converts the messages of topics to events."""
     if not is_avro(place, format, schemas):
         return JsonEvents(time, type, moments)

@@ -7,7 +7,7 @@ twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,35 +25,6 @@ class Batch:
 
     events: pa.Table
     dead: Sequence[DeadLetter] = ()
-
-
-class Events(Protocol):
-    """Converts lines or messages to events as they arrive; what it learns of them is kept in a checkpoint."""
-
-    time: str
-    """The column with the time."""
-
-    def add_moment(self, name: str) -> None:
-        """Declare that text of this attribute may be a time."""
-        ...
-
-    def problem(self, value: bytes) -> str | None:
-        """What is wrong with a message, by a quick check."""
-        ...
-
-    def position(self) -> dict[str, Any]:
-        """What is known of the events so far."""
-        ...
-
-    def seek(self, position: Mapping[str, Any]) -> None:
-        """Continue with what was known."""
-        ...
-
-    def batch(
-        self, where: str, lines: Sequence[bytes], first: int, added: Sequence[Mapping[str, Any]] = ()
-    ) -> Batch:
-        """The events of some lines; `first` is the number of the first, and `added` has more attributes."""
-        ...
 
 
 class Source(Protocol):

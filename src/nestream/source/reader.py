@@ -5,8 +5,7 @@ from __future__ import annotations
 import builtins
 import os
 import warnings
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pyarrow as pa
 
@@ -14,83 +13,19 @@ from nestream.model.counting import counted
 from nestream.model.formats import Format
 from nestream.source.avro_file import AvroFile
 from nestream.source.csv_file import CsvFile
-from nestream.source.dead_letter import DeadLetter, DeadLetters, dead_letter_path
+from nestream.source.dead_letter import DeadLetters, dead_letter_path
 from nestream.source.errors import SourceError
-from nestream.source.file_reader import BATCH_ROWS, FileReader
+from nestream.source.file_reader import BATCH_ROWS, EventReader
 from nestream.source.input import Input, Progress
 from nestream.source.jsonl_file import JsonLinesFile
 from nestream.source.parquet_file import ParquetFile
 
-READERS: dict[Format, builtins.type[FileReader]] = {
+READERS: dict[Format, builtins.type[EventReader]] = {
     "csv": CsvFile,
     "jsonl": JsonLinesFile,
     "parquet": ParquetFile,
     "avro": AvroFile,
 }
-
-
-class EventReader:
-    """The events of one file as record batches, with the problems found.
-
-    Opening decides the schema and finds every malformed row; iterating delivers the others, in file order, as
-    often as you like.
-    """
-
-    def __init__(self, reader: FileReader, source: Input, letters: DeadLetters) -> None:
-        self._reader, self._source, self._letters = reader, source, letters
-        self.schema: pa.Schema = reader.schema
-        self.rows = 0
-        """Events delivered by the latest iteration."""
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        self.rows = 0
-        for batch in self._reader.batches():
-            self.rows += batch.num_rows
-            yield batch
-
-    def read_all(self) -> pa.Table:
-        """All events as one table."""
-        return pa.Table.from_batches(list(self), schema=self.schema)
-
-    @property
-    def undecided(self) -> frozenset[str]:
-        """The columns without a single value, whose type is a guess."""
-        return self._reader.undecided
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the times of the events never decrease; False for a small file, where it is not checked."""
-        return self._reader.in_order
-
-    @property
-    def path(self) -> str:
-        """The file, as it was named."""
-        return self._source.name
-
-    @property
-    def format(self) -> Format:
-        """csv, jsonl, parquet or avro."""
-        return self._source.format
-
-    @property
-    def malformed(self) -> int:
-        """How many rows were malformed."""
-        return self._letters.count
-
-    @property
-    def reasons(self) -> dict[str, int]:
-        """Malformed rows by kind: fields, quote, encoding, json, object, avro, time, type, value."""
-        return dict(self._letters.kinds)
-
-    @property
-    def examples(self) -> list[DeadLetter]:
-        """The first few malformed rows, in line order."""
-        return sorted(self._letters.examples, key=lambda letter: letter.line)
-
-    @property
-    def dead_letter(self) -> Path | None:
-        """The file with the malformed rows, if it was requested and there are any."""
-        return self._letters.path if self._letters.count else None
 
 
 def read_events(
@@ -127,12 +62,11 @@ def read_events(
         declared = dict(schema)
     letters = DeadLetters(source.name, dead_letter_path(dead_letter, source.name))
     try:
-        reader = READERS[source.format](
+        return READERS[source.format](
             source, time, type, letters, declared=declared, batch_rows=batch_rows, closed=closed
         )
     finally:
         letters.close()
-    return EventReader(reader, source, letters)
 
 
 def read_table(

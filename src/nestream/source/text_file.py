@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from nestream.source.errors import SourceError, first_line
 from nestream.source.formats import compression_of, decompressed
-from nestream.source.ladder import BEFORE, Ladder
+from nestream.source.ladder import BEFORE, Ladder, digest
 
 BLOCK = 1 << 20
 """How many bytes are read at a time."""
@@ -107,6 +106,11 @@ class TextFile:
         """That of the file, if it must not be another one; 0 is any."""
 
     @property
+    def is_begun(self) -> bool:
+        """Whether some of it was read."""
+        return self.offset > 0
+
+    @property
     def is_fixed(self) -> bool:
         """Whether the file cannot grow."""
         return self._compression is not None
@@ -118,7 +122,7 @@ class TextFile:
 
     def position(self) -> dict[str, Any]:
         """The position, how the file begins and, if it may be cut back, some places before."""
-        mark = self._mark or _hash(self._head)
+        mark = self._mark or digest(self._head)
         place: dict[str, Any] = {"offset": self.offset, "line": self.line, "mark": mark}
         if self._forgiving and self._ladder is not None:
             place["places"] = [list(one) for one in self._ladder.places]
@@ -143,7 +147,7 @@ class TextFile:
                 size = file.seek(0, os.SEEK_END)
         except OSError:
             pass
-        if size >= self.offset and _hash(head) == position["mark"]:
+        if size >= self.offset and digest(head) == position["mark"]:
             self._begins_with(head)
             self._know_places()
         elif self._forgiving and size >= 0:
@@ -204,7 +208,7 @@ class TextFile:
             if found and not self.offset:
                 self._check(self.path, found)
             if found and self._is_reopened:
-                self._tail = _hash(_before(file, self.offset + whole))
+                self._tail = digest(_before(file, self.offset + whole))
         if found and self._ladder is not None:
             self._ladder.add(found, self.offset, self.line, inside=not self.quoted)
         if self.offset < _MARKED:
@@ -231,10 +235,10 @@ class TextFile:
             return self._begins_alike(file) and self._has_tail(file)
 
     def _begins_alike(self, file: IO[bytes]) -> bool:
-        return _hash(_read(file, 0, min(self.offset, _MARKED))) == (self._mark or _hash(self._head))
+        return digest(_read(file, 0, min(self.offset, _MARKED))) == (self._mark or digest(self._head))
 
     def _has_tail(self, file: IO[bytes]) -> bool:
-        return self._tail is None or _hash(_before(file, self.offset)) == self._tail
+        return self._tail is None or digest(_before(file, self.offset)) == self._tail
 
     def changed(self) -> None:
         """Look again for more, also in a file that was given up."""
@@ -363,7 +367,7 @@ class TextFile:
         """Note the first bytes; once there are enough, only their hash is needed."""
         self._head = head
         if len(head) == _MARKED:
-            self._head, self._mark = b"", _hash(head)
+            self._head, self._mark = b"", digest(head)
 
 
 def warn_of_new_file(path: str) -> None:
@@ -391,7 +395,3 @@ def _before(file: IO[bytes], offset: int) -> bytes:
     """Some bytes before an offset; fewer if the file is shorter."""
     begin = max(0, offset - BEFORE)
     return _read(file, begin, offset - begin)
-
-
-def _hash(head: bytes) -> str:
-    return hashlib.sha256(head).hexdigest()[:16]

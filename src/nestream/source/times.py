@@ -93,7 +93,7 @@ class TimeOrder:
         if not self.holds or not len(values):
             return
         try:
-            times = values if kind is None else convert_times(values, kind)
+            times = values if kind is None else convert(kind, values)
             if pa.types.is_date(times.type):
                 times = times.cast(pa.timestamp("us"))
             numbers = times.cast(pa.int64()).to_numpy(zero_copy_only=False)
@@ -103,11 +103,6 @@ class TimeOrder:
         back = times.null_count or (numbers[1:] < numbers[:-1]).any()
         self.holds = not back and (self._last is None or self._last <= int(numbers[0]))
         self._last = int(numbers[-1])
-
-
-def convert_times(values: pa.Array, kind: Kind) -> pa.Array:
-    """Text as the time column's type."""
-    return convert(kind, values)
 
 
 def time_type(kind: Kind) -> pa.DataType:

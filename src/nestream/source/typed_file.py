@@ -17,11 +17,10 @@ from nestream.model import schema as model
 from nestream.model.plain import plain_array, plain_type
 from nestream.model.schema import kind_of
 from nestream.source.errors import SourceError, check_columns, missing_column
-from nestream.source.file_reader import FileReader
-from nestream.source.kinds import Kind, find_misfits, non_empty
+from nestream.source.file_reader import EventReader
+from nestream.source.kinds import Kind, convert, find_misfits, non_empty
 from nestream.source.times import (
     TimeOrder,
-    convert_times,
     form_of,
     time_type,
     vote,
@@ -31,7 +30,7 @@ from nestream.source.times import (
 )
 
 
-class TypedFile(FileReader):
+class TypedFile(EventReader):
     """A file of typed columns; a format defines what is stored."""
 
     @abstractmethod
@@ -176,7 +175,7 @@ class TypedFile(FileReader):
                 kind, reason = self._wrong[row]
                 [values] = batch.slice(row - first, 1).to_pylist()
                 self._letters.add(
-                    row + 1, kind, reason, json.dumps(values, default=_shown, ensure_ascii=False)
+                    row + 1, kind, reason, json.dumps(values, default=shown, ensure_ascii=False)
                 )
             first += batch.num_rows
 
@@ -195,7 +194,7 @@ class TypedFile(FileReader):
     def _converted(self, name: str, values: pa.Array) -> pa.Array:
         wanted = self.schema.field(name).type
         if name == self._time and _is_text(_plain(values.type)) and name not in self._declared:
-            return convert_times(_decoded(values), self._time_kind)
+            return convert(self._time_kind, _decoded(values))
         return values if values.type == wanted else pc.cast(_decoded(values), wanted)
 
 
@@ -250,5 +249,6 @@ def _is_time(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value that JSON does not have, as text."""
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -14,6 +14,7 @@ from nestream.model.formats import Format
 from nestream.source.csv_records import records
 from nestream.source.dead_letter import DeadLetter
 from nestream.source.input import Input
+from nestream.source.typed_file import shown
 
 
 def refused_rows(path: str | os.PathLike[str], format: Format, reason: str) -> Iterator[DeadLetter]:
@@ -37,7 +38,7 @@ def _rows(source: Input) -> Iterator[tuple[int, str]]:
             for batch in pq.ParquetFile(pa.PythonFile(file, mode="r"), pre_buffer=False).iter_batches():
                 for values in _dictionaries(batch):
                     row += 1
-                    yield row, json.dumps(values, default=_shown, ensure_ascii=False)
+                    yield row, json.dumps(values, default=shown, ensure_ascii=False)
         elif source.format == "avro":
             return  # what can be read is in the blocks, as events or dead letters
         elif source.format == "csv":
@@ -59,7 +60,3 @@ def _dictionaries(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
             name += "'"
         names.append(name)
     yield from batch.rename_columns(names).to_pylist()
-
-
-def _shown(value: Any) -> str:
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)

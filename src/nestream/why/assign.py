@@ -11,6 +11,7 @@ from nestream.model.text import print_name
 from nestream.reference import Event
 from nestream.why.obstacle import Obstacle
 from nestream.why.obstacles import Judge
+from nestream.why.sentences import listed
 from nestream.why.shapes import Shape
 
 MOST_ASSIGNMENTS = 2_000
@@ -121,5 +122,4 @@ def _not_wanted(plan: Plan, event: Event, wanted: str, judge: Judge) -> Obstacle
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = [print_name(name) for name in names]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return listed([print_name(name) for name in names])

@@ -20,7 +20,7 @@ from nestream.why.obstacle import Obstacle
 from nestream.why.partial import Nearness
 from nestream.why.places import Places
 from nestream.why.reach import Reach, TooManyWaysError
-from nestream.why.search import Search, groups_of, negations, root_of
+from nestream.why.search import Search, groups_of, negations
 from nestream.why.sentences import Sentences, rows_of
 from nestream.why.shapes import shapes
 from nestream.why.words import Words, pattern
@@ -61,18 +61,18 @@ class Constraints:
 
     def stopping(self, part: Part, reach: Reach) -> Iterator[Obstacle]:
         """What rejects a complete binding of the query."""
-        root = root_of(part)
+        root = part.root
         for stop in self._stops(part, root, self.meaning.root_limits(root), reach, part.binding):
             yield self._obstacle(stop, part.binding)
 
     def evidence(self, part: Part, reach: Reach | None) -> Iterator[Evidence]:
         """What each negation and group of a match examined; without a reach, what they look for."""
-        root = root_of(part)
+        root = part.root
         yield from self._evidence(root, self.meaning.root_limits(root), reach, part.binding, part.binding)
 
     def intervals(self, part: Part) -> Iterator[Interval]:
         """The intervals of the negations and groups of a match."""
-        root = root_of(part)
+        root = part.root
         limits = self.meaning.root_limits(root)
         yield from (interval for _, interval in negations(self.meaning, root, limits))
         yield from (interval for _, interval in groups_of(self.meaning, root, limits))
@@ -210,7 +210,7 @@ class Constraints:
                 assert stop.interval is not None
                 return sentences.there_is(stop.found[0], stop.interval, _unsaved(stop.inner))
             case predicate:
-                return sentences.judged(predicate, binding, dict(stop.groups))
+                return self.words.failed(predicate, binding, dict(stop.groups))
 
     def _unsearched(self, body: Node, interval: Interval, sentences: Sentences) -> Evidence:
         """The evidence of a negation with too many events to search."""

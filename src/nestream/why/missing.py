@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nestream.logical.nodes import Leaf
 from nestream.model.event_types import fits, said_types
 from nestream.model.text import print_name
-from nestream.reference import Event
+from nestream.reference import Binding, Event
 from nestream.why.obstacle import Obstacle
 from nestream.why.obstacles import Judge
 from nestream.why.output import Output
@@ -17,8 +17,6 @@ from nestream.why.shapes import Shape
 
 MOST_COMPARED = 20
 """How many completed bindings are compared to find the one with the fewest obstacles."""
-
-Binding = Mapping[str, Event]
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Judge:
 
     def among(self, shape: Shape, binding: Binding) -> list[Obstacle]:
         """What stops the bound events by themselves, whatever the others are: everything but negations."""
-        return [*self.predicates(shape, binding), *self.order(shape, binding), *self.window(shape, binding)]
+        return [*self.predicates(shape, binding), *self.order(shape, binding), *self.window(binding)]
 
     def predicates(self, shape: Shape, binding: Binding) -> Iterator[Obstacle]:
         """The predicates that fail for the bound events; one that needs others is skipped."""
@@ -83,7 +83,7 @@ class Judge:
         span = self.places.variables((early, late))
         return Obstacle("order", f"{names}: {told}", (early, late), (first.row, second.row), span)
 
-    def window(self, shape: Shape, binding: Binding) -> Iterator[Obstacle]:
+    def window(self, binding: Binding) -> Iterator[Obstacle]:
         """The window, if the bound events do not fit."""
         if not binding or self.meaning.in_window(binding):
             return

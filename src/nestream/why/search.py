@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nestream.logical.nodes import Group, Leaf, Negation, Node, Proj, WinOr, is_constraint
+from nestream.logical.nodes import Group, Negation, Node
 from nestream.model.expression import Expression, variables
 from nestream.model.time import WindowKind
 from nestream.reference import Binding, Event, Interval, Meaning, Order, Part, holds, value
@@ -102,45 +102,16 @@ class Search:
 
 def negations(meaning: Meaning, part: Part, limits: Interval) -> Iterator[tuple[Node, Interval]]:
     """The negated nodes in the positive part of a match, each with its interval."""
-    node = part.node
-    if isinstance(node, Leaf):
-        return
-    if isinstance(node, WinOr | Proj):
-        yield from negations(meaning, part.parts[0], limits)
-        return
-    place = 0
-    for component in node.components:
-        interval = meaning.place_limits(part, place, component, limits)
+    for component, interval in meaning.constraints(part, limits):
         if isinstance(component, Negation):
             yield component.body, interval
-        elif not is_constraint(component):
-            yield from negations(meaning, part.parts[place], interval)
-            place += 1
 
 
 def groups_of(meaning: Meaning, part: Part, limits: Interval) -> Iterator[tuple[Group, Interval]]:
     """The groups in the positive part of a match, each with its interval."""
-    node = part.node
-    if isinstance(node, Leaf):
-        return
-    if isinstance(node, WinOr | Proj):
-        yield from groups_of(meaning, part.parts[0], limits)
-        return
-    place = 0
-    for component in node.components:
-        interval = meaning.place_limits(part, place, component, limits)
+    for component, interval in meaning.constraints(part, limits):
         if isinstance(component, Group):
             yield component, interval
-        elif not is_constraint(component):
-            yield from groups_of(meaning, part.parts[place], interval)
-            place += 1
-
-
-def root_of(part: Part) -> Part:
-    """The root of a whole match: for a root OR, the taken branch."""
-    while isinstance(part.node, WinOr | Proj):
-        (part,) = part.parts
-    return part
 
 
 class _Problem:

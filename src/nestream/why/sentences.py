@@ -13,9 +13,9 @@ from typing import Any
 from nestream.logical.nodes import Group, Leaf, Proj, WinAnd, WinOr, WinSeq
 from nestream.model.counting import counted
 from nestream.model.event_types import ANY_TYPE, said_types
-from nestream.model.expression import Attribute, Expression
+from nestream.model.expression import Attribute
 from nestream.model.text import print_name
-from nestream.reference import Binding, Event, Interval, Limit, Members, Order
+from nestream.reference import Binding, Event, Interval, Limit, Order
 from nestream.why.partial import Lack, Nearness
 from nestream.why.shapes import Shape
 from nestream.why.words import Words, pattern
@@ -172,10 +172,6 @@ class Sentences:
                 return f"{members_text(group, 0)} {where}; {_needed(group)}"
             return f"only {number:,} of {members_text(group, group.least)} {where}"
         return f"{members_text(group, number)} {where}, and there may be at most {group.most:,}"
-
-    def judged(self, predicate: Expression, binding: Binding, groups: Members) -> str:
-        """A condition over groups that does not hold."""
-        return self.words.failed(predicate, binding, groups)
 
 
 def sought(shape: Shape, keyed: str = "") -> str:

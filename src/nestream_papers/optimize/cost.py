@@ -223,10 +223,9 @@ class Model:
         rows = self.rows(shape, first, end)
         return self.core(shape, first, end) + Cost(0.0, rows * self.constants.keep)
 
-    def taken(self, shape: Shape, first: int, end: int, rows: float) -> Cost:
+    def taken(self, steps: int, rows: float) -> Cost:
         """Rows of shared steps that an expression takes over, column by column."""
-        columns = rows * (end - first)
-        return Cost(0.0, columns * self.constants.take + self.constants.call)
+        return Cost(0.0, rows * steps * self.constants.take + self.constants.call)
 
     def around(self, shape: Shape, first: int, end: int) -> Cost:
         """What an expression needs besides kept rows of the steps from `first` up to `end`.
@@ -237,14 +236,14 @@ class Model:
         total = self.forward(shape, 0, length, shape.between) + self.late(shape)
         total += self.backward(shape, end, length)
         joined = self.rows(shape, first, length)
-        total += self.taken(shape, first, end, joined) + Cost(joined if end < length else 0.0, 0.0)
+        total += self.taken(end - first, joined) + Cost(joined if end < length else 0.0, 0.0)
         return total + self.backward(shape, 0, first)
 
     def before(self, shape: Shape, length: int) -> Cost:
         """What an expression needs besides the rows of a shared suffix: its forward pass and other steps."""
         first = len(shape) - length
         total = self.forward(shape, 0, len(shape), shape.between) + self.late(shape)
-        total += self.taken(shape, first, len(shape), self.rows(shape, first, len(shape)))
+        total += self.taken(len(shape) - first, self.rows(shape, first, len(shape)))
         return total + self.backward(shape, 0, first)
 
 

@@ -37,6 +37,21 @@ def with_components(node: Operator, components: Iterable[Component]) -> Operator
     return replace(node, components=tuple(components))
 
 
+def flattened(component: Component, kind: type[WinSeq] | type[WinAnd]) -> Node | None:
+    """A SEQ or AND with the parts of those of its `kind` directly in it; None if there are none."""
+    if not isinstance(component, kind) or not any(isinstance(part, kind) for part in component.components):
+        return None
+    merged: list[Component] = []
+    predicates: list[Expression] = []
+    for part in component.components:
+        if isinstance(part, kind):
+            merged += part.components
+            predicates += part.predicates
+        else:
+            merged.append(part)
+    return with_predicates(kind(tuple(merged), component.predicates), predicates)
+
+
 def children(component: Component) -> tuple[Component, ...]:
     """The direct parts of a component."""
     match component:

@@ -7,7 +7,6 @@ accordingly; what began in them is gone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import numpy as np
 
@@ -15,37 +14,11 @@ from nestream.engine.event_buffer import Ints
 from nestream_papers.views.intervals import Intervals, Mask
 
 
-class Held(Protocol):
-    """Results, or facts about them, each with the rows of its first and last event and its partition."""
+class Held:
+    """Results of an inner query, or facts about them, sorted by their partitions and ends."""
 
-    start: Ints
-    end: Ints
-    part: Ints
-
-    def __len__(self) -> int: ...
-
-    @property
-    def nbytes(self) -> int:
-        """Their memory in bytes."""
-
-    def only(self, which: Mask) -> None:
-        """Keep some of them."""
-
-    def shift(self, count: int) -> None:
-        """Reduce the row numbers."""
-
-    def place(self, part: Ints, stride: int) -> None:
-        """Assign new partitions to all of them, and sort by these and their ends."""
-
-
-class Results:
-    """Results of an inner query: for each variable, the rows of its events."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        empty: Ints = np.empty(0, np.int64)
-        self.rows = dict.fromkeys(names, empty)
-        self.start = self.end = self.part = self.key = empty
-        self.used: Mask = np.empty(0, bool)
+    def __init__(self) -> None:
+        self.start = self.end = self.part = self.key = np.empty(0, np.int64)
 
     def __len__(self) -> int:
         return len(self.start)
@@ -53,8 +26,37 @@ class Results:
     @property
     def nbytes(self) -> int:
         """The memory of all columns."""
-        columns = (*self.rows.values(), self.start, self.end, self.part, self.key, self.used)
-        return sum(column.nbytes for column in columns)
+        return self.start.nbytes + self.end.nbytes + self.part.nbytes + self.key.nbytes
+
+    def only(self, which: Mask | Ints) -> None:
+        """Keep some of them, or all in another order."""
+        self.start, self.end, self.part = self.start[which], self.end[which], self.part[which]
+        self.key = self.key[which]
+
+    def shift(self, count: int) -> None:
+        """Reduce the row numbers."""
+        self.start, self.end = self.start - count, self.end - count
+
+    def place(self, part: Ints, stride: int) -> None:
+        """Assign new partitions to all of them, and sort by these and their ends."""
+        key = part * stride + self.end
+        order = np.argsort(key, kind="stable")
+        self.only(order)
+        self.part, self.key = part[order], key[order]
+
+
+class Results(Held):
+    """Results of an inner query: for each variable, the rows of its events."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__()
+        self.rows = dict.fromkeys(names, self.start)
+        self.used: Mask = np.empty(0, bool)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of all columns."""
+        return super().nbytes + sum(column.nbytes for column in (*self.rows.values(), self.used))
 
     def add(self, rows: Mapping[str, Ints], start: Ints, end: Ints, part: Ints, stride: int) -> None:
         """Add results that are not yet here."""
@@ -73,43 +75,24 @@ class Results:
         first: Ints = np.searchsorted(self.key, queries.left, "left")
         return first, np.maximum(np.searchsorted(self.key, queries.right, "left") - first, 0)
 
-    def only(self, which: Mask) -> None:
-        """Keep some of them."""
+    def only(self, which: Mask | Ints) -> None:
+        """Keep some of them, or all in another order."""
+        super().only(which)
         self.rows = {name: column[which] for name, column in self.rows.items()}
-        self.start, self.end, self.part = self.start[which], self.end[which], self.part[which]
-        self.key, self.used = self.key[which], self.used[which]
+        self.used = self.used[which]
 
     def shift(self, count: int) -> None:
         """Reduce the row numbers."""
+        super().shift(count)
         self.rows = {name: column - count for name, column in self.rows.items()}
-        self.start, self.end = self.start - count, self.end - count
-
-    def place(self, part: Ints, stride: int) -> None:
-        """Assign new partitions to all of them, and sort by these and their ends."""
-        key = part * stride + self.end
-        order = np.argsort(key, kind="stable")
-        self.rows = {name: column[order] for name, column in self.rows.items()}
-        self.start, self.end, self.used = self.start[order], self.end[order], self.used[order]
-        self.part, self.key = part[order], key[order]
 
 
-class Facts:
+class Facts(Held):
     """The smallest intervals known to be non-empty: those of results that contain no other result's.
 
     None contains another, so they are sorted by their starts and by their ends alike, and an interval has a
     result exactly if the last of them that ends in it also starts in it.
     """
-
-    def __init__(self) -> None:
-        self.start = self.end = self.part = self.key = np.empty(0, np.int64)
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    @property
-    def nbytes(self) -> int:
-        """The memory of all columns."""
-        return self.start.nbytes + self.end.nbytes + self.part.nbytes + self.key.nbytes
 
     def add(self, start: Ints, end: Ints, part: Ints, stride: int) -> int:
         """Learn that intervals are not empty; return how many facts are new."""
@@ -132,19 +115,3 @@ class Facts:
         last = np.searchsorted(self.key, queries.right, "left") - 1
         found: Mask = (last >= 0) & (self.part[last] * stride + self.start[last] >= queries.left)
         return found
-
-    def only(self, which: Mask) -> None:
-        """Keep some of them."""
-        self.start, self.end, self.part = self.start[which], self.end[which], self.part[which]
-        self.key = self.key[which]
-
-    def shift(self, count: int) -> None:
-        """Reduce the row numbers."""
-        self.start, self.end = self.start - count, self.end - count
-
-    def place(self, part: Ints, stride: int) -> None:
-        """Assign new partitions to all of them, and sort by these and their ends."""
-        key = part * stride + self.end
-        order = np.argsort(key, kind="stable")
-        self.start, self.end = self.start[order], self.end[order]
-        self.part, self.key = part[order], key[order]

@@ -103,7 +103,7 @@ class ChangingJob(Changing):
             return {}
         change = job.changes.get()
         now = len(self.arrived)
-        self.rules = dict(job._queries._live.running.texts)  # type: ignore[attr-defined]
+        self.rules = dict(job._queries._live.running.texts)  # type: ignore[union-attr]
         joined: dict[str, Any] = self.stream.change(self.rules)
         self.is_same = self.is_same and joined == change.joined
         for stint in self.stints:

@@ -13,11 +13,11 @@ from nestream.language.diagnose.situation import (
     Explanation,
     Repair,
     Situation,
+    explained,
     retyped,
     shown,
 )
 from nestream.language.literals import shortened
-from nestream.model.diagnostics import Diagnostic
 from nestream.model.time import UNITS
 
 _ORDER = "the clauses are PATTERN (or EVENT), WHERE, WITHIN, RETURN, KEEP and LIMIT, in this order"
@@ -29,24 +29,20 @@ def _clause_inside_parentheses(at: Situation) -> Explanation | None:
         return None
     word = at.token.upper()
     if word == "WITHIN" and at.before == ")":
-        return Explanation(
-            Diagnostic(
-                "clause-inside-parentheses",
-                "an expression with its own window needs parentheses",
-                at.span,
-                suggestion="(SEQ(A a, B b) WITHIN 10 s)",
-            ),
+        return explained(
+            "clause-inside-parentheses",
+            "an expression with its own window needs parentheses",
+            at.span,
+            suggestion="(SEQ(A a, B b) WITHIN 10 s)",
             final=True,
         )
-    return Explanation(
-        Diagnostic(
-            "clause-inside-parentheses",
-            f"{word} is inside the parentheses",
-            at.span,
-            hint=f"close the parentheses of the pattern before {word}"
-            if at.token.type in CLAUSES
-            else f"nest a pattern without {word}",
-        ),
+    return explained(
+        "clause-inside-parentheses",
+        f"{word} is inside the parentheses",
+        at.span,
+        hint=f"close the parentheses of the pattern before {word}"
+        if at.token.type in CLAUSES
+        else f"nest a pattern without {word}",
         final=True,
     )
 
@@ -55,7 +51,7 @@ def _clause_before_pattern(at: Situation) -> Explanation | None:
     if at.index or at.token.type not in CLAUSES:
         return None
     message = f"{at.token.upper()} comes before the pattern"
-    return Explanation(Diagnostic("clause-order", message, at.span, hint=_ORDER), final=True)
+    return explained("clause-order", message, at.span, hint=_ORDER, final=True)
 
 
 def _window(at: Situation) -> Explanation | None:
@@ -63,18 +59,16 @@ def _window(at: Situation) -> Explanation | None:
         return None
     if at.before.type == "WITHIN" and at.token == "-":
         message = "a window must be greater than 0"
-        return Explanation(Diagnostic("empty-window", message, at.span, hint="remove the minus"))
+        return explained("empty-window", message, at.span, hint="remove the minus")
     first = at.at(at.clause_start + 1)
     if first.type not in {"NUMBER", END, *CLAUSES} and first.upper() != "UNBOUNDED":
         return _not_a_window(at)
     if at.token.type == "NUMBER" and at.before.type == "NAME":
-        return Explanation(
-            Diagnostic(
-                "bad-window",
-                "a window is one number with one unit",
-                at.span,
-                hint="write it in the smaller unit, as in `90 minutes`, or as a fraction: `1.5 hours`",
-            )
+        return explained(
+            "bad-window",
+            "a window is one number with one unit",
+            at.span,
+            hint="write it in the smaller unit, as in `90 minutes`, or as a fraction: `1.5 hours`",
         )
     return None
 
@@ -85,15 +79,13 @@ def _not_a_window(at: Situation) -> Explanation:
     written = at.source(begin, end)
     length = _LENGTH.search(written)
     known = length is not None and length[2].lower() in UNITS
-    return Explanation(
-        Diagnostic(
-            "bad-window",
-            f"`{shortened(written)}` is not a window",
-            span_of(at.at(begin)).to(span_of(at.at(end - 1))),
-            hint=None if known else "a window is `1 hour`, `100`, `100 EVENTS` or `UNBOUNDED`",
-            suggestion=f"WITHIN {length[1]} {length[2]}" if length and known else None,
-        ),
-        Repair(at.clause_start, end),
+    return explained(
+        "bad-window",
+        f"`{shortened(written)}` is not a window",
+        span_of(at.at(begin)).to(span_of(at.at(end - 1))),
+        hint=None if known else "a window is `1 hour`, `100`, `100 EVENTS` or `UNBOUNDED`",
+        suggestion=f"WITHIN {length[1]} {length[2]}" if length and known else None,
+        repair=Repair(at.clause_start, end),
     )
 
 
@@ -104,16 +96,19 @@ def _second_query(at: Situation) -> Explanation | None:
         message, hint = "a second query begins here", "write one query; run several as a query set"
         if not any(token.type in PATTERN_KEYWORDS for token in at.tokens[: at.index]):
             message, hint = f"{at.token.upper()} is not at the beginning of the query", _ORDER
-        return Explanation(Diagnostic("text-after-end", message, at.span, hint=hint), final=True)
+        return explained("text-after-end", message, at.span, hint=hint, final=True)
     return None
 
 
 def _comma_in_where(at: Situation) -> Explanation | None:
     if at.token != "," or at.openers or at.clause != "WHERE":
         return None
-    return Explanation(
-        Diagnostic("comma-in-where", "join the conditions of WHERE with AND", at.span, suggestion="AND"),
-        Repair(at.index, at.index + 1, (retyped(at.token, "AND", "AND"),)),
+    return explained(
+        "comma-in-where",
+        "join the conditions of WHERE with AND",
+        at.span,
+        suggestion="AND",
+        repair=Repair(at.index, at.index + 1, (retyped(at.token, "AND", "AND"),)),
     )
 
 
@@ -121,10 +116,8 @@ def _return_all(at: Situation) -> Explanation | None:
     if at.token != "*" or at.before.type != "RETURN":
         return None
     hint = "leave RETURN out to return all variables"
-    return Explanation(
-        Diagnostic(
-            "unexpected-token", "RETURN takes variables and named expressions, not `*`", at.span, hint=hint
-        )
+    return explained(
+        "unexpected-token", "RETURN takes variables and named expressions, not `*`", at.span, hint=hint
     )
 
 
@@ -132,7 +125,7 @@ def _limit(at: Situation) -> Explanation | None:
     if at.before.type != "LIMIT" or at.token.type == END:
         return None
     message = f"LIMIT takes a whole number, not `{shortened(at.token)}`"
-    return Explanation(Diagnostic("bad-limit", message, at.span, suggestion="LIMIT 10"))
+    return explained("bad-limit", message, at.span, suggestion="LIMIT 10")
 
 
 def _after_the_end(at: Situation) -> Explanation | None:
@@ -152,7 +145,7 @@ def _after_the_end(at: Situation) -> Explanation | None:
             else "remove it: clauses have no comma between them"
         )
     message = f"unexpected {shown(at.token)} after the end of the {at.part}"
-    return Explanation(Diagnostic("text-after-end", message, at.span, hint=hint))
+    return explained("text-after-end", message, at.span, hint=hint)
 
 
 CLAUSE_ERRORS: tuple[Callable[[Situation], Explanation | None], ...] = (

@@ -8,8 +8,15 @@ from lark import Token
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.diagnose.situation import END, PATTERN_KEYWORDS, Explanation, Repair, Situation, shown
-from nestream.model.diagnostics import Diagnostic
+from nestream.language.diagnose.situation import (
+    END,
+    PATTERN_KEYWORDS,
+    Explanation,
+    Repair,
+    Situation,
+    explained,
+    shown,
+)
 
 _DOUBLED = {"=<": "<=", "=>": ">=", "===": "=", "=!": "!=", "!==": "!=", "<==": "<=", ">==": ">="}
 
@@ -22,9 +29,12 @@ def _odd_sign(at: Situation) -> Explanation | None:
         return None
     span = span_of(at.before).to(at.span)
     sign = Token("EQUAL" if meant == "=" else at.before.type, meant, span.start, end_pos=span.end)
-    return Explanation(
-        Diagnostic("unknown-sign", f"unknown comparison `{together}`", span, suggestion=meant),
-        Repair(at.index - 1, at.index + 1, (sign,)),
+    return explained(
+        "unknown-sign",
+        f"unknown comparison `{together}`",
+        span,
+        suggestion=meant,
+        repair=Repair(at.index - 1, at.index + 1, (sign,)),
     )
 
 
@@ -35,7 +45,7 @@ def _decimal_point(at: Situation) -> Explanation | None:
     number = f"0.{at.after}" if at.after.type == "NUMBER" else f"{at.before}.0"
     span = at.span.to(span_of(at.after if at.after.type == "NUMBER" else at.before))
     message = "a decimal point needs digits on both sides"
-    return Explanation(Diagnostic("bad-number", message, span, suggestion=number))
+    return explained("bad-number", message, span, suggestion=number)
 
 
 _CONTENT = {
@@ -71,16 +81,14 @@ def _ends_early(at: Situation) -> Explanation | None:
         word = at.before.upper() or "the query"
         message = f"{word} needs a {_CONTENT.get(at.before.type, 'pattern')}"
         span = span_of(at.before) if at.before.type != END else at.span
-        return Explanation(Diagnostic("incomplete", message, span, hint=missing))
+        return explained("incomplete", message, span, hint=missing)
     message = f"the {at.part} ends after {shown(at.before)}"
-    return Explanation(Diagnostic("incomplete", message, span_of(at.before), hint=missing))
+    return explained("incomplete", message, span_of(at.before), hint=missing)
 
 
 def unexpected(at: Situation) -> Explanation:
     """Report a token that no explanation knows."""
-    return Explanation(
-        Diagnostic("unexpected-token", f"unexpected {shown(at.token)}", at.span, hint=_expected(at))
-    )
+    return explained("unexpected-token", f"unexpected {shown(at.token)}", at.span, hint=_expected(at))
 
 
 def _expected(at: Situation) -> str | None:

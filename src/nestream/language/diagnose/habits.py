@@ -13,11 +13,11 @@ from nestream.language.diagnose.situation import (
     Explanation,
     Repair,
     Situation,
+    explained,
     retyped,
 )
 from nestream.language.diagnose.sql import COMPARATORS
 from nestream.language.literals import shortened
-from nestream.model.diagnostics import Diagnostic
 from nestream.model.functions import FUNCTIONS
 
 _SEQUENCE_WORDS = frozenset({"FOLLOWED", "THEN", "NEXT", "BEFORE", "FOLLOWEDBY"})
@@ -32,9 +32,12 @@ def _comparison_with_a_space(at: Situation) -> Explanation | None:
         return None
     message = "a comparison is written without a space inside"
     span = span_of(left).to(span_of(right))
-    return Explanation(
-        Diagnostic("unknown-sign", message, span, suggestion=left + right),
-        Repair(first, first + 2, (retyped(left, "EQUAL", "="),)),
+    return explained(
+        "unknown-sign",
+        message,
+        span,
+        suggestion=left + right,
+        repair=Repair(first, first + 2, (retyped(left, "EQUAL", "="),)),
     )
 
 
@@ -45,14 +48,12 @@ def _arrow(at: Situation) -> Explanation | None:
     if not (arrow or word) or at.clause != "PATTERN" or ("COMMA" not in at.accepted and at.openers):
         return None
     shown = "->" if arrow else at.token.upper()
-    return Explanation(
-        Diagnostic(
-            "unknown-operator",
-            f"{shown} is not an operator",
-            at.span.to(span_of(at.after)) if arrow else at.span,
-            hint="for one component after the other write SEQ, with commas",
-            suggestion="SEQ(A a, B b)",
-        ),
+    return explained(
+        "unknown-operator",
+        f"{shown} is not an operator",
+        at.span.to(span_of(at.after)) if arrow else at.span,
+        hint="for one component after the other write SEQ, with commas",
+        suggestion="SEQ(A a, B b)",
         final=True,
     )
 
@@ -61,7 +62,7 @@ def _query_in_quotes(at: Situation) -> Explanation | None:
     if at.index or at.token.type != "STRING" or len(at.tokens) > 1:
         return None
     message = "the query is in quotes"
-    return Explanation(Diagnostic("query-in-quotes", message, at.span, hint="remove them"), final=True)
+    return explained("query-in-quotes", message, at.span, hint="remove them", final=True)
 
 
 def _sign_after_pattern(at: Situation) -> Explanation | None:
@@ -69,8 +70,8 @@ def _sign_after_pattern(at: Situation) -> Explanation | None:
     if at.before.type not in PATTERN_KEYWORDS or at.token not in {":", "="}:
         return None
     message = f"{at.before.upper()} takes no `{at.token}`"
-    return Explanation(
-        Diagnostic("unexpected-token", message, at.span, hint="remove it"), Repair(at.index, at.index + 1)
+    return explained(
+        "unexpected-token", message, at.span, hint="remove it", repair=Repair(at.index, at.index + 1)
     )
 
 
@@ -86,13 +87,11 @@ def _conditions_after_type(at: Situation) -> Explanation | None:
         return None
     if at.at(opener + 1) == "]" or at.at(opener + 1).type == "NUMBER" or at.clause != "PATTERN":
         return None
-    return Explanation(
-        Diagnostic(
-            "conditions-after-type",
-            "the conditions of a component come after a colon, in parentheses around both",
-            span_of(at.at(opener - 1)).to(span_of(at.at(opener))),
-            suggestion="(A a : a.x > 1)",
-        )
+    return explained(
+        "conditions-after-type",
+        "the conditions of a component come after a colon, in parentheses around both",
+        span_of(at.at(opener - 1)).to(span_of(at.at(opener))),
+        suggestion="(A a : a.x > 1)",
     )
 
 
@@ -113,13 +112,11 @@ def _missing_and(at: Situation) -> Explanation | None:
     if not at.is_name(at.index + 1):
         return None
     joint = "a comma or AND" if at.openers else "AND"
-    return Explanation(
-        Diagnostic(
-            "missing-comma",
-            f"{joint} is missing before `{at.before}.{at.after}`",
-            span_of(at.at(at.index - 2)).to(span_of(at.after)),
-        ),
-        Repair(at.index - 1, at.index - 1, (retyped(at.before, "AND", "AND"),)),
+    return explained(
+        "missing-comma",
+        f"{joint} is missing before `{at.before}.{at.after}`",
+        span_of(at.at(at.index - 2)).to(span_of(at.after)),
+        repair=Repair(at.index - 1, at.index - 1, (retyped(at.before, "AND", "AND"),)),
     )
 
 
@@ -132,26 +129,22 @@ def _comparison_in_words(at: Situation) -> Explanation | None:
     if sign is not None and at.at(at.index - 2) == ".":
         message = f"unknown comparison `{shortened(at.token)}`"
         repair = Repair(at.index, at.index + 1, (retyped(at.token, "EQUAL", "="),))
-        return Explanation(Diagnostic("unknown-sign", message, at.span, suggestion=sign), repair)
+        return explained("unknown-sign", message, at.span, suggestion=sign, repair=repair)
     if at.token == ":" and at.after == "=":
         span = at.span.to(span_of(at.after))
         repair = Repair(at.index, at.index + 1)
-        return Explanation(
-            Diagnostic("unknown-sign", "unknown comparison `:=`", span, suggestion="="), repair
-        )
+        return explained("unknown-sign", "unknown comparison `:=`", span, suggestion="=", repair=repair)
     if at.token == ">" and at.before == "-" and at.is_name(at.index - 2) and at.is_name(at.index + 1):
         variable, name = at.index - 2, at.index + 1
     elif at.openers and at.token in COMPARATORS and at.is_name(at.index - 1) and at.is_name(at.index - 2):
         variable, name = at.index - 2, at.index - 1
     else:
         return None
-    return Explanation(
-        Diagnostic(
-            "unexpected-token",
-            "an attribute comes after a dot",
-            span_of(at.at(variable)).to(span_of(at.at(name))),
-            suggestion=f"{at.at(variable)}.{at.at(name)}",
-        )
+    return explained(
+        "unexpected-token",
+        "an attribute comes after a dot",
+        span_of(at.at(variable)).to(span_of(at.at(name))),
+        suggestion=f"{at.at(variable)}.{at.at(name)}",
     )
 
 
@@ -160,15 +153,13 @@ def _negation_word(at: Situation) -> Explanation | None:
     kind = at.at(at.index - 2)
     if not at.is_name(at.index) or not at.is_name(at.index - 1) or kind.upper() not in _NEGATION_WORDS:
         return None
-    return Explanation(
-        Diagnostic(
-            "misspelt-keyword",
-            f"unknown word `{shortened(kind)}`",
-            span_of(kind),
-            hint="write `!` or NOT before what must not occur",
-            suggestion=f"!{at.before} {at.token}",
-        ),
-        Repair(at.index - 2, at.index - 1, (retyped(kind, "NOT", "NOT"),)),
+    return explained(
+        "misspelt-keyword",
+        f"unknown word `{shortened(kind)}`",
+        span_of(kind),
+        hint="write `!` or NOT before what must not occur",
+        suggestion=f"!{at.before} {at.token}",
+        repair=Repair(at.index - 2, at.index - 1, (retyped(kind, "NOT", "NOT"),)),
     )
 
 
@@ -187,14 +178,12 @@ def _repetition(at: Situation) -> Explanation | None:
         return Explanation(misplaced_repetition(span_of(at.before).to(at.span)))
     name = at.after[1:-1] if at.after.type == "STRING" else str(at.after)
     plain = re.fullmatch(r"\w+", name) and at.at(at.index + 2) == "]"
-    return Explanation(
-        Diagnostic(
-            "unexpected-token",
-            "unexpected `[`",
-            at.span,
-            hint="an attribute is written after a dot",
-            suggestion=f"{at.before}.{name}" if plain else None,
-        )
+    return explained(
+        "unexpected-token",
+        "unexpected `[`",
+        at.span,
+        hint="an attribute is written after a dot",
+        suggestion=f"{at.before}.{name}" if plain else None,
     )
 
 
@@ -204,13 +193,11 @@ def _variables_in_any(at: Situation) -> Explanation | None:
         return None
     if not at.is_name(at.index - 1):
         return None
-    return Explanation(
-        Diagnostic(
-            "variable-in-any",
-            "ANY takes types; one variable follows the parentheses",
-            span_of(at.before).to(at.span),
-            suggestion="ANY(A, B) x",
-        )
+    return explained(
+        "variable-in-any",
+        "ANY takes types; one variable follows the parentheses",
+        span_of(at.before).to(at.span),
+        suggestion="ANY(A, B) x",
     )
 
 
@@ -223,34 +210,33 @@ def _exists_without_variables(at: Situation) -> Explanation | None:
         return None
     negated = at.at(starts[-1] - 1) in {"!", "¬"} or at.at(starts[-1] - 1).type == "NOT"
     hint = "write the variables to leave out, a colon, and the pattern"
-    return Explanation(
-        Diagnostic(
-            "bad-exists",
-            "EXISTS takes variables and a pattern",
-            span_of(at.at(starts[-1])),
-            hint=f"{hint}; for an event that must not occur write `!A a`" if negated else hint,
-            suggestion="EXISTS b : SEQ(A a, B b)",
-        )
+    return explained(
+        "bad-exists",
+        "EXISTS takes variables and a pattern",
+        span_of(at.at(starts[-1])),
+        hint=f"{hint}; for an event that must not occur write `!A a`" if negated else hint,
+        suggestion="EXISTS b : SEQ(A a, B b)",
     )
 
 
 def _bad_keep(at: Situation) -> Explanation | None:
     """`KEEP 3`, `KEEP ONE PER a`, `KEEP FIRST BY a`."""
     if at.before.type == "KEEP":
-        return Explanation(
-            Diagnostic(
-                "bad-keep",
-                "KEEP takes FIRST, LAST, LONGEST, SHORTEST or DISJOINT",
-                span_of(at.before) if at.token.type == END else at.span,
-                hint="PER with what matches agree on may follow, and after FIRST also EVERY with a duration",
-                suggestion="KEEP FIRST PER a EVERY 1 hour",
-            ),
-            Repair(at.index - 1, max(at.index, at.clause_end)),
+        return explained(
+            "bad-keep",
+            "KEEP takes FIRST, LAST, LONGEST, SHORTEST or DISJOINT",
+            span_of(at.before) if at.token.type == END else at.span,
+            hint="PER with what matches agree on may follow, and after FIRST also EVERY with a duration",
+            suggestion="KEEP FIRST PER a EVERY 1 hour",
+            repair=Repair(at.index - 1, max(at.index, at.clause_end)),
         )
     if at.before.type == "KEPT" and at.token.upper() in {"BY", "FOR", "OF", "EACH", "ON"}:
-        return Explanation(
-            Diagnostic("bad-keep", "what matches agree on comes after PER", at.span, suggestion="PER"),
-            Repair(at.index, at.index + 1, (retyped(at.token, "PER", "PER"),)),
+        return explained(
+            "bad-keep",
+            "what matches agree on comes after PER",
+            at.span,
+            suggestion="PER",
+            repair=Repair(at.index, at.index + 1, (retyped(at.token, "PER", "PER"),)),
         )
     return None
 
@@ -258,25 +244,21 @@ def _bad_keep(at: Situation) -> Explanation | None:
 def _bad_into(at: Situation) -> Explanation | None:
     """`WITHIN 5 INTO V`, `RETURN INTO V`, `RETURN a.x AS x INTO`."""
     if at.before.type == "INTO":
-        return Explanation(
-            Diagnostic(
-                "bad-into",
-                "INTO takes the type of the events that the matches become",
-                span_of(at.before) if at.token.type == END else at.span,
-                suggestion="RETURN a.id AS id INTO Alarm",
-            ),
+        return explained(
+            "bad-into",
+            "INTO takes the type of the events that the matches become",
+            span_of(at.before) if at.token.type == END else at.span,
+            suggestion="RETURN a.id AS id INTO Alarm",
             final=True,
         )
     word = at.at(at.index - 1) if at.is_name(at.index) else at.token
     if at.openers or word.upper() != "INTO" or at.clause == "PATTERN" or not at.is_name(at.index):
         return None
-    return Explanation(
-        Diagnostic(
-            "bad-into",
-            "INTO comes after the values of RETURN, which become attributes",
-            span_of(word) if word is not at.token else at.span,
-            suggestion="RETURN a.id AS id INTO Alarm",
-        ),
+    return explained(
+        "bad-into",
+        "INTO comes after the values of RETURN, which become attributes",
+        span_of(word) if word is not at.token else at.span,
+        suggestion="RETURN a.id AS id INTO Alarm",
         final=True,
     )
 
@@ -291,15 +273,13 @@ def _bad_step(at: Situation) -> Explanation | None:
     word = at.at(place).upper()
     if word not in {"NEXT", "DIRECTLY"} or at.clause != "PATTERN":
         return None
-    return Explanation(
-        Diagnostic(
-            "bad-step",
-            f"{word} comes before a type and a variable",
-            span_of(at.at(place)),
-            hint="write it before an event of a SEQ",
-            suggestion=f"SEQ(A a, {word} B b)",
-        ),
-        Repair(place, place + 1),
+    return explained(
+        "bad-step",
+        f"{word} comes before a type and a variable",
+        span_of(at.at(place)),
+        hint="write it before an event of a SEQ",
+        suggestion=f"SEQ(A a, {word} B b)",
+        repair=Repair(place, place + 1),
     )
 
 
@@ -308,11 +288,12 @@ def _parameter_with_colon(at: Situation) -> Explanation | None:
     if at.token != ":" or at.before not in COMPARATORS or not at.is_name(at.index + 1):
         return None
     span = at.span.to(span_of(at.after))
-    return Explanation(
-        Diagnostic(
-            "unexpected-token", "a parameter begins with a dollar sign", span, suggestion=f"${at.after}"
-        ),
-        Repair(at.index, at.index + 1),
+    return explained(
+        "unexpected-token",
+        "a parameter begins with a dollar sign",
+        span,
+        suggestion=f"${at.after}",
+        repair=Repair(at.index, at.index + 1),
     )
 
 

@@ -11,6 +11,7 @@ from nestream.language.diagnose.situation import (
     Explanation,
     Repair,
     Situation,
+    explained,
     retyped,
     sign_after,
 )
@@ -34,7 +35,7 @@ def _empty_parentheses(at: Situation) -> Explanation | None:
     message = (
         f"{word.upper()} has an empty list" if at.is_reserved(at.index - 2) else "the parentheses are empty"
     )
-    return Explanation(Diagnostic("empty-parentheses", message, span))
+    return explained("empty-parentheses", message, span)
 
 
 def _operator_without_parentheses(at: Situation) -> Explanation | None:
@@ -44,14 +45,12 @@ def _operator_without_parentheses(at: Situation) -> Explanation | None:
     components = at.source(at.index, at.clause_end) if not at.openers and at.token.type not in CLAUSES else ""
     components = components.strip("[]<>{}")
     shown = 0 < len(components) <= 80
-    return Explanation(
-        Diagnostic(
-            "operator-without-parentheses",
-            f"{word} needs parentheses around its {'types' if word == 'ANY' else 'components'}",
-            span_of(at.before),
-            hint=None if shown else f"as in `{'ANY(A, B) x' if word == 'ANY' else f'{word}(A a, B b)'}`",
-            suggestion=f"{word}({components})" if shown else None,
-        )
+    return explained(
+        "operator-without-parentheses",
+        f"{word} needs parentheses around its {'types' if word == 'ANY' else 'components'}",
+        span_of(at.before),
+        hint=None if shown else f"as in `{'ANY(A, B) x' if word == 'ANY' else f'{word}(A a, B b)'}`",
+        suggestion=f"{word}({components})" if shown else None,
     )
 
 
@@ -65,24 +64,20 @@ def _list_at_top(at: Situation) -> Explanation | None:
     repair = Repair(at.index, end)
     if at.at(at.index + 2) == "." or not at.is_name(at.index + 1):
         inside = f"{pattern[:-1]}, {rest})" if pattern.endswith(")") else f"({pattern}, {rest})"
-        return Explanation(
-            Diagnostic(
-                "predicate-outside-pattern",
-                "write the conditions of a pattern inside its parentheses",
-                at.span,
-                suggestion=inside if len(inside) <= 200 else None,
-            ),
-            repair,
-        )
-    return Explanation(
-        Diagnostic(
-            "components-without-operator",
-            "several components need an operator",
+        return explained(
+            "predicate-outside-pattern",
+            "write the conditions of a pattern inside its parentheses",
             at.span,
-            hint="write SEQ for one after the other, AND for any order, OR for one of them",
-            suggestion=f"SEQ({pattern}, {rest})" if len(pattern) + len(rest) <= 200 else None,
-        ),
-        repair,
+            suggestion=inside if len(inside) <= 200 else None,
+            repair=repair,
+        )
+    return explained(
+        "components-without-operator",
+        "several components need an operator",
+        at.span,
+        hint="write SEQ for one after the other, AND for any order, OR for one of them",
+        suggestion=f"SEQ({pattern}, {rest})" if len(pattern) + len(rest) <= 200 else None,
+        repair=repair,
     )
 
 
@@ -93,14 +88,12 @@ def _predicate_first(at: Situation) -> Explanation | None:
     if "COMMA" in at.accepted or at.before in {",", "("} or at.is_operator(at.openers[-1] - 1):
         return None
     predicate = at.source(at.openers[-1] + 1, at.index)
-    return Explanation(
-        Diagnostic(
-            "predicate-before-component",
-            f"the parentheses begin with the condition `{shortened(predicate)}`",
-            span_of(at.at(at.openers[-1] + 1)).to(span_of(at.before)),
-            hint="write the component first, then its conditions, as in `(A a, a.x = 1)`; "
-            "conditions alone need no parentheses",
-        )
+    return explained(
+        "predicate-before-component",
+        f"the parentheses begin with the condition `{shortened(predicate)}`",
+        span_of(at.at(at.openers[-1] + 1)).to(span_of(at.before)),
+        hint="write the component first, then its conditions, as in `(A a, a.x = 1)`; "
+        "conditions alone need no parentheses",
     )
 
 
@@ -109,13 +102,11 @@ def _formula_as_pattern(at: Situation) -> Explanation | None:
     start = at.clause_start + (at.at(at.clause_start).type in PATTERN_KEYWORDS)
     if at.openers or at.clause != "PATTERN" or at.token != "." or at.index != start + 1:
         return None
-    return Explanation(
-        Diagnostic(
-            "predicate-outside-pattern",
-            "a query begins with a pattern, not with a condition",
-            span_of(at.before).to(at.span),
-            hint="write the condition with its component, as in `(A a, a.x = 1)`, or in WHERE",
-        )
+    return explained(
+        "predicate-outside-pattern",
+        "a query begins with a pattern, not with a condition",
+        span_of(at.before).to(at.span),
+        hint="write the condition with its component, as in `(A a, a.x = 1)`, or in WHERE",
     )
 
 
@@ -134,34 +125,28 @@ def _missing_comma(at: Situation) -> Explanation | None:
         if at.clause != "RETURN":
             return None
         hint = f"put a comma between the items: `{at.before}, {at.token}`"
-        return Explanation(
-            Diagnostic("missing-comma", "a comma is missing in RETURN", span, hint=hint), comma
-        )
+        return explained("missing-comma", "a comma is missing in RETURN", span, hint=hint, repair=comma)
     if all(at.is_name(index) for index in range(at.index - 2, at.index)) and at.is_name(at.index):
         return _third_name(at, comma)
     if at.before == ")" and at.is_name(at.index) and at.after in {",", ")"}:
-        return Explanation(
-            Diagnostic(
-                "missing-comma",
-                f"unexpected name `{shortened(at.token)}` after `)`",
-                at.span,
-                hint="put a comma between two components; a variable is one name; "
-                "for one of several types write `ANY(A, B) x`",
-            ),
-            comma,
+        return explained(
+            "missing-comma",
+            f"unexpected name `{shortened(at.token)}` after `)`",
+            at.span,
+            hint="put a comma between two components; a variable is one name; "
+            "for one of several types write `ANY(A, B) x`",
+            repair=comma,
         )
     formula = "PLUS" in at.accepted
     hint = "separate the elements of a list with commas"
     if at.is_name(at.index - 1) and at.is_name(at.index) and at.after != ".":
         hint += "; quote a name with a space with backticks"
-    return Explanation(
-        Diagnostic(
-            "missing-comma",
-            f"a comma{' or AND' if formula else ''} is missing before `{shortened(at.token)}`",
-            span,
-            hint=hint,
-        ),
-        comma,
+    return explained(
+        "missing-comma",
+        f"a comma{' or AND' if formula else ''} is missing before `{shortened(at.token)}`",
+        span,
+        hint=hint,
+        repair=comma,
     )
 
 
@@ -170,17 +155,15 @@ def _third_name(at: Situation, comma: Repair) -> Explanation:
     kind, word, third = at.at(at.index - 2), at.before, at.token
     quoted = f"`{kind} {word}`"
     spaced = at.after in {",", ")", ":"} and kind.type == word.type == "NAME"
-    return Explanation(
-        Diagnostic(
-            "missing-comma",
-            f"unexpected `{shortened(third)}` after the component `{shortened(f'{kind} {word}')}`",
-            at.span,
-            hint="quote a name with a space with backticks; put a comma between two components"
-            if spaced
-            else "put a comma between two components; quote a name with a space with backticks",
-            suggestion=f"{quoted} {third}" if spaced else f"{kind} {word}, {third} {at.after}".rstrip(),
-        ),
-        Repair(at.index - 2, at.index, (retyped(kind, "QUOTED_NAME", quoted),)) if spaced else comma,
+    return explained(
+        "missing-comma",
+        f"unexpected `{shortened(third)}` after the component `{shortened(f'{kind} {word}')}`",
+        at.span,
+        hint="quote a name with a space with backticks; put a comma between two components"
+        if spaced
+        else "put a comma between two components; quote a name with a space with backticks",
+        suggestion=f"{quoted} {third}" if spaced else f"{kind} {word}, {third} {at.after}".rstrip(),
+        repair=Repair(at.index - 2, at.index, (retyped(kind, "QUOTED_NAME", quoted),)) if spaced else comma,
     )
 
 

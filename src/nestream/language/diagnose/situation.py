@@ -40,6 +40,22 @@ class Explanation:
     final: bool = False
 
 
+def explained(
+    code: str,
+    message: str,
+    span: Span,
+    *,
+    detail: str | None = None,
+    hint: str | None = None,
+    suggestion: str | None = None,
+    repair: Repair | None = None,
+    final: bool = False,
+) -> Explanation:
+    """The explanation with a diagnostic of these parts."""
+    problem = Diagnostic(code, message, span, detail=detail, hint=hint, suggestion=suggestion)
+    return Explanation(problem, repair, final)
+
+
 @dataclass(frozen=True)
 class Situation:
     """The token that no rule accepts, and its surroundings. `accepted` are the token types expected here."""

@@ -9,10 +9,10 @@ from nestream.language.diagnose.situation import (
     Explanation,
     Repair,
     Situation,
+    explained,
     retyped,
 )
 from nestream.language.literals import shortened
-from nestream.model.diagnostics import Diagnostic
 
 COMPARATORS = frozenset({"=", "==", "!=", "<>", "≠", "<", "<=", "≤", ">", ">=", "≥"})
 
@@ -38,14 +38,12 @@ def _select_first(at: Situation) -> Explanation | None:
     """`SELECT ... FROM ...`: it was read as a type."""
     if not at.tokens or at.at(0).upper() != "SELECT" or at.at(0).type != "NAME":
         return None
-    return Explanation(
-        Diagnostic(
-            "sql-clause",
-            "a query begins with PATTERN, not SELECT",
-            span_of(at.at(0)),
-            hint="name the columns in RETURN, after the window",
-            suggestion="PATTERN SEQ(A a, B b) WITHIN 10 minutes RETURN a.id AS id",
-        ),
+    return explained(
+        "sql-clause",
+        "a query begins with PATTERN, not SELECT",
+        span_of(at.at(0)),
+        hint="name the columns in RETURN, after the window",
+        suggestion="PATTERN SEQ(A a, B b) WITHIN 10 minutes RETURN a.id AS id",
         final=True,
     )
 
@@ -61,14 +59,12 @@ def _clause_of_sql(at: Situation) -> Explanation | None:
         shown = f"{word} BY" if at.at(index + 1).upper() == "BY" else word
         if word == "AFTER" and at.at(index + 1).upper() == "MATCH":
             shown = "AFTER MATCH SKIP"
-        return Explanation(
-            Diagnostic(
-                "sql-clause",
-                f"a query has no {shown}",
-                span_of(at.at(index)),
-                hint=_CLAUSES_ELSEWHERE[word],
-            ),
-            Repair(index, max(index + 1, at.clause_end)),
+        return explained(
+            "sql-clause",
+            f"a query has no {shown}",
+            span_of(at.at(index)),
+            hint=_CLAUSES_ELSEWHERE[word],
+            repair=Repair(index, max(index + 1, at.clause_end)),
         )
     return None
 
@@ -81,14 +77,12 @@ def _compared_with_null(at: Situation) -> Explanation | None:
     start = max(index for index in range(at.index) if index == 0 or _begins_operand(at, index))
     operand = at.source(start, at.index - 1)
     written = f"{operand} IS {'' if positive else 'NOT '}NULL"
-    return Explanation(
-        Diagnostic(
-            "null-comparison",
-            f"a comparison with NULL never holds: test with IS {'' if positive else 'NOT '}NULL",
-            span_of(at.at(start)).to(at.span),
-            suggestion=written if operand and len(written) <= 80 else None,
-        ),
-        Repair(at.index, at.index + 1, (retyped(at.token, "NUMBER", "0"),)),
+    return explained(
+        "null-comparison",
+        f"a comparison with NULL never holds: test with IS {'' if positive else 'NOT '}NULL",
+        span_of(at.at(start)).to(at.span),
+        suggestion=written if operand and len(written) <= 80 else None,
+        repair=Repair(at.index, at.index + 1, (retyped(at.token, "NUMBER", "0"),)),
     )
 
 
@@ -106,18 +100,18 @@ def _is_something(at: Situation) -> Explanation | None:
     sign = "!=" if negated else "="
     hint = f"IS tests for NULL alone; compare with `{sign}`"
     message = f"unexpected `{shortened(at.token)}` after {at.before.upper()}"
-    return Explanation(Diagnostic("unexpected-token", message, at.span, hint=hint))
+    return explained("unexpected-token", message, at.span, hint=hint)
 
 
 def _list_without_parentheses(at: Situation) -> Explanation | None:
     """`a.x IN [1, 2]`, `a.x IN 1, 2`, `a.x BETWEEN (1, 2)`."""
     if at.before.type == "IN" and at.token not in {"(", ",", ")"}:
         message, suggestion = "IN takes a list in parentheses", "IN (1, 2)"
-        return Explanation(Diagnostic("unexpected-token", message, at.span, suggestion=suggestion))
+        return explained("unexpected-token", message, at.span, suggestion=suggestion)
     inside = bool(at.openers) and at.at(at.openers[-1] - 1).type == "BETWEEN" and at.token == ","
     if inside or (at.accepted and "AND" in at.accepted and _between_lacks_and(at)):
         message, suggestion = "BETWEEN takes two values with AND between them", "BETWEEN 1 AND 2"
-        return Explanation(Diagnostic("unexpected-token", message, at.span, suggestion=suggestion))
+        return explained("unexpected-token", message, at.span, suggestion=suggestion)
     return None
 
 
@@ -130,24 +124,20 @@ def _as_before_a_variable(at: Situation) -> Explanation | None:
     if at.token.type != "AS" or at.clause != "PATTERN" or not at.is_name(at.index + 1):
         return None
     if at.is_name(at.index - 1) and at.at(at.index - 2) in {"(", ",", "!", ""}:
-        return Explanation(
-            Diagnostic(
-                "as-in-pattern",
-                "a variable follows its type without AS",
-                at.span,
-                suggestion=f"{at.before} {at.after}",
-            ),
-            Repair(at.index, at.index + 1),
+        return explained(
+            "as-in-pattern",
+            "a variable follows its type without AS",
+            at.span,
+            suggestion=f"{at.before} {at.after}",
+            repair=Repair(at.index, at.index + 1),
         )
     if at.before == ")":
-        return Explanation(
-            Diagnostic(
-                "as-in-pattern",
-                "the variable of an expression follows it without AS",
-                at.span.to(span_of(at.after)),
-                suggestion=f"{at.after}",
-            ),
-            Repair(at.index, at.index + 2),
+        return explained(
+            "as-in-pattern",
+            "the variable of an expression follows it without AS",
+            at.span.to(span_of(at.after)),
+            suggestion=f"{at.after}",
+            repair=Repair(at.index, at.index + 2),
         )
     return None
 
@@ -157,7 +147,7 @@ def _comment_of_sql(at: Situation) -> Explanation | None:
         return None
     span = at.span.to(span_of(at.after))
     message = "a comment begins with `//`, or with `--` and a space"
-    return Explanation(Diagnostic("unknown-comment", message, span, suggestion="-- "), final=True)
+    return explained("unknown-comment", message, span, suggestion="-- ", final=True)
 
 
 def _return_list(at: Situation) -> Explanation | None:
@@ -166,13 +156,12 @@ def _return_list(at: Situation) -> Explanation | None:
         return None
     if at.token == "," and at.openers and at.at(at.openers[-1] - 1).type == "RETURN":
         message, place = "RETURN takes its list without parentheses", span_of(at.at(at.openers[-1]))
-        return Explanation(Diagnostic("unexpected-token", message, place, hint="remove them"))
+        return explained("unexpected-token", message, place, hint="remove them")
     if at.is_name(at.index) and at.before.upper() == "DISTINCT" and at.at(at.index - 2).type == "RETURN":
         hint = "remove it: RETURN with variables alone returns each combination once"
         place = span_of(at.before)
-        return Explanation(
-            Diagnostic("sql-clause", "RETURN has no DISTINCT", place, hint=hint),
-            Repair(at.index - 1, at.index),
+        return explained(
+            "sql-clause", "RETURN has no DISTINCT", place, hint=hint, repair=Repair(at.index - 1, at.index)
         )
     return None
 
@@ -182,14 +171,12 @@ def _match_recognize(at: Situation) -> Explanation | None:
     place = next((n for n in range(len(at.tokens)) if at.at(n).upper() == "MATCH_RECOGNIZE"), None)
     if place is None:
         return None
-    return Explanation(
-        Diagnostic(
-            "sql-clause",
-            "a query is a pattern, without MATCH_RECOGNIZE around it",
-            span_of(at.at(place)),
-            hint="write WHERE for DEFINE, RETURN for MEASURES and KEEP for AFTER MATCH SKIP",
-            suggestion="PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 minutes RETURN a.id AS id KEEP DISJOINT",
-        ),
+    return explained(
+        "sql-clause",
+        "a query is a pattern, without MATCH_RECOGNIZE around it",
+        span_of(at.at(place)),
+        hint="write WHERE for DEFINE, RETURN for MEASURES and KEEP for AFTER MATCH SKIP",
+        suggestion="PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10 minutes RETURN a.id AS id KEEP DISJOINT",
         final=True,
     )
 
@@ -220,13 +207,11 @@ def _call_of_flink(at: Situation) -> Explanation | None:
         called = at.at(index - 1) == "." and at.at(index + 1) == "("
         if word.type not in {"NAME", "NEXT"} or not called or word.upper() not in _OF_FLINK:
             continue
-        return Explanation(
-            Diagnostic(
-                "other-language",
-                f"`{word}` is a call of Flink's pattern API",
-                span_of(word),
-                hint=f"write {_OF_FLINK[word.upper()]}",
-            ),
+        return explained(
+            "other-language",
+            f"`{word}` is a call of Flink's pattern API",
+            span_of(word),
+            hint=f"write {_OF_FLINK[word.upper()]}",
             final=True,
         )
     return None

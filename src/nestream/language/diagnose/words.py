@@ -13,10 +13,10 @@ from nestream.language.diagnose.situation import (
     Explanation,
     Repair,
     Situation,
+    explained,
     retyped,
 )
 from nestream.language.literals import shortened
-from nestream.model.diagnostics import Diagnostic
 from nestream.model.functions import FUNCTIONS, called_names
 from nestream.model.text import print_name
 
@@ -51,15 +51,13 @@ def _close(word: str, words: Iterable[str], cutoff: float = 0.7) -> str | None:
 
 def _misspelt(at: Situation, index: int, meant: str, message: str | None = None) -> Explanation:
     token = at.at(index)
-    return Explanation(
-        Diagnostic(
-            "misspelt-keyword",
-            message or f"unknown word `{shortened(token)}`",
-            span_of(token),
-            hint=f"did you mean {meant}?{_lookalikes(token)}",
-            suggestion=meant,
-        ),
-        Repair(index, index + 1, (retyped(token, meant),)),
+    return explained(
+        "misspelt-keyword",
+        message or f"unknown word `{shortened(token)}`",
+        span_of(token),
+        hint=f"did you mean {meant}?{_lookalikes(token)}",
+        suggestion=meant,
+        repair=Repair(index, index + 1, (retyped(token, meant),)),
     )
 
 
@@ -77,9 +75,8 @@ def _named_query(at: Situation) -> Explanation | None:
     if at.at(2).type not in {"PATTERN", "EVENT", "SEQ", "AND", "OR", "EXISTS"}:
         return None
     span = span_of(at.at(0)).to(span_of(at.at(1)))
-    return Explanation(
-        Diagnostic("named-query", "a query has no name", span, hint=f"remove `{at.source(0, 2)}`"),
-        Repair(0, 2),
+    return explained(
+        "named-query", "a query has no name", span, hint=f"remove `{at.source(0, 2)}`", repair=Repair(0, 2)
     )
 
 
@@ -140,14 +137,11 @@ def _misspelt_operator(at: Situation) -> Explanation | None:
     close = _close(word, _OPERATOR_WORDS, cutoff=0.6)
     if close:
         return _misspelt(at, index, _OPERATOR_WORDS[close])
-    return Explanation(
-        Diagnostic(
-            "unknown-operator",
-            f"unknown operator `{shortened(word)}`",
-            span_of(word),
-            hint="the operators are SEQ, AND, OR, ANY and EXISTS; "
-            f"the functions are {', '.join(called_names())}",
-        )
+    return explained(
+        "unknown-operator",
+        f"unknown operator `{shortened(word)}`",
+        span_of(word),
+        hint=f"the operators are SEQ, AND, OR, ANY and EXISTS; the functions are {', '.join(called_names())}",
     )
 
 
@@ -173,15 +167,13 @@ def _hyphen(at: Situation) -> Explanation | None:
         signs, ((middle - len(left), len(left)), (middle, 1), (middle + 1, len(right))), strict=True
     ):
         sign.start_pos, sign.end_pos = begin, begin + length
-    return Explanation(
-        Diagnostic(
-            "hyphen-in-name",
-            f"`{shortened(whole)}` is read as one name",
-            span_of(start).to(span_of(end)),
-            hint="names may contain hyphens: put spaces around a minus",
-            suggestion=f"{written}…)" if at.token == "(" else written,
-        ),
-        Repair(at.index - 1, at.index, signs),
+    return explained(
+        "hyphen-in-name",
+        f"`{shortened(whole)}` is read as one name",
+        span_of(start).to(span_of(end)),
+        hint="names may contain hyphens: put spaces around a minus",
+        suggestion=f"{written}…)" if at.token == "(" else written,
+        repair=Repair(at.index - 1, at.index, signs),
     )
 
 
@@ -204,15 +196,13 @@ def _reserved_word(at: Situation) -> Explanation | None:
 
 def _as_name(at: Situation, index: int) -> Explanation:
     token = at.at(index)
-    return Explanation(
-        Diagnostic(
-            RESERVED,
-            f"{token.upper()} is a reserved word",
-            span_of(token),
-            hint="quote it with backticks to use it as a name",
-            suggestion=f"`{token}`",
-        ),
-        Repair(index, index + 1, (retyped(token, "QUOTED_NAME", f"`{token}`"),)),
+    return explained(
+        RESERVED,
+        f"{token.upper()} is a reserved word",
+        span_of(token),
+        hint="quote it with backticks to use it as a name",
+        suggestion=f"`{token}`",
+        repair=Repair(index, index + 1, (retyped(token, "QUOTED_NAME", f"`{token}`"),)),
     )
 
 

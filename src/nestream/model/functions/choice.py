@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nestream.model.functions.define import ORDERED, VALUES, Function, Parameter
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import np, pa, pc
 from nestream.model.schema import Kind
 from nestream.model.vector import Vector, by_rows, common_length, text_type
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-else:
-    np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
 
 
 def _alike(vectors: tuple[Vector, ...]) -> tuple[Vector, ...]:

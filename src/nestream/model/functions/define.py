@@ -7,19 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nestream.model.arithmetic import in_range
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import np, pa
 from nestream.model.schema import EventError, Kind
 from nestream.model.vector import Vector, by_rows, common_length
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-else:
-    np, pa = Lazy("numpy"), Lazy("pyarrow")
-
 
 NUMBERS = frozenset((Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL))
 TIMES = frozenset((Kind.TIMESTAMP, Kind.ZONED))

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nestream.model.arithmetic import EXACT, arithmetic, places
 from nestream.model.functions.define import Function, Parameter, integer, number, size
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import Lazy, np
 from nestream.model.schema import Kind
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = Lazy("numpy")
-
 
 EARTH = 6_371_008.8
 """The mean radius of the earth in metres."""

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nestream.model.functions.define import NUMBERS, Function, FunctionError, Parameter
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import np, pa, pc
 from nestream.model.schema import Kind
 from nestream.model.vector import Vector, common_length
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-else:
-    np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
-
 
 _TYPES = {
     Kind.INTEGER: "int64",

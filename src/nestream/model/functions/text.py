@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nestream.model.functions.define import Function, integer, text, word
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import Lazy, pa, pc
 from nestream.model.schema import Kind
 from nestream.model.vector import text_type
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-else:
-    pa, pc = Lazy("pyarrow"), Lazy("pyarrow.compute")
 
 
 def _alone(kernel: Callable[..., Any]) -> Callable[[str], Any]:

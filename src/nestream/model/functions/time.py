@@ -6,19 +6,12 @@ A timestamp is an integer in the resolution of times; `scale` units make a micro
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nestream.model.functions.define import Function, moment, word
-from nestream.model.lazy import Lazy
+from nestream.model.lazy import np, pa
 from nestream.model.schema import Kind
 from nestream.model.time import MICROSECONDS
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-else:
-    np, pa = Lazy("numpy"), Lazy("pyarrow")
-
 
 _DAY = MICROSECONDS["days"]
 PARTS = ("year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second")

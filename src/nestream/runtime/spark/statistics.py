@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name everyone knows it by
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from nestream.model.lengths import Length, in_resolution, length_of_time
 from nestream.model.schema import Schema
@@ -47,14 +48,13 @@ _COUNTED = pa.schema(
         ("last", pa.int64()),
     ]
 )
-_COLUMNS = "key string, found long, rows long, first long, last long"
 _SLICES_A_TASK = 8
 """How many slices of a skewed key a task gets: with fewer, chance gives some tasks many more than others."""
 
 
-def first_events(df: DataFrame, count: int = 20_000) -> pa.Table:
+def first_events(df: DataFrame) -> pa.Table:
     """Some events of the first partitions, for planning."""
-    return df.limit(count).toArrow()
+    return df.limit(20_000).toArrow()
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def sampled(df: DataFrame, compiled: Compiled, plan: Partitioning) -> Sample:
     key = attribute_of(compiled.schema.column(plan.key), plan.key).cast("string")
     time = F.when(matters, as_integer(df, compiled.schema.time))
     looked = df.select(F.when(matters, key).alias("key"), time.alias("time"))
-    counts = looked.mapInArrow(shipped(_counted), _COLUMNS).groupBy("key")
+    counts = looked.mapInArrow(shipped(_counted), from_arrow_schema(_COUNTED)).groupBy("key")
     sums = [F.sum(name).alias(name) for name in ("found", "rows")]
     times = [F.min("first").alias("first"), F.max("last").alias("last")]
     summed = counts.agg(*sums, *times)

@@ -18,12 +18,13 @@ import pyarrow as pa
 
 from nestream.engine.matcher import END
 from nestream.model.by_rule import matches_by_rule
-from nestream.runtime.spark.columns import RAW
+from nestream.runtime.spark.columns import RAW, arrow_schema
 from nestream.runtime.spark.stream_bucket import KEPT, Bucket, saved_state
 from nestream.runtime.spark.stream_pack import (
     AHEAD,
     CLOCK,
     COUNT,
+    FOUND,
     MATCHES,
     Batches,
     reasons_of,
@@ -37,9 +38,7 @@ from nestream.runtime.spark.stream_task import Found, StreamTask
 ASIDE, STATE = "aside", "state"
 """Rows that leave a worker besides matches: events that were left out, and the new state of each bucket."""
 REASON, TEXT = "reason", "raw"
-_FOUND = pa.schema(
-    [("kind", pa.string()), ("rows", pa.int64()), ("reason", pa.string()), ("data", pa.binary())]
-)
+_FOUND = arrow_schema(FOUND)
 
 
 @dataclass(frozen=True)

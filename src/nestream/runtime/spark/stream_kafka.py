@@ -29,9 +29,9 @@ from nestream.model.formats import SUFFIXES, Format
 from nestream.model.kafka import (
     KafkaPlace,
     TopicIds,
+    admin_of,
     check_same_topics,
     check_topics,
-    client_log,
     read_kafka,
     topics_of,
 )
@@ -160,11 +160,8 @@ class Topics(Files):
         """Check that the topics exist, if possible: Spark takes minutes to give up."""
         if not self._has_client():
             return
-        from confluent_kafka.admin import AdminClient
-
         try:
-            admin = AdminClient(self.kafka.settings(), logger=client_log())
-            check_topics(self.kafka, topics_of(admin, self.kafka))
+            check_topics(self.kafka, topics_of(admin_of(self.kafka), self.kafka))
         except ValueError as problem:
             raise EventError(str(problem)) from None
 

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from nestream.runtime.spark.columns import UNREAD
+from nestream.runtime.spark.columns import UNREAD, arrow_schema
 
 SLOT = "nestream slot"
 NO_TIME, NO_TYPE, NOT_READ, AHEAD = -1, -2, -3, -4
@@ -49,16 +49,7 @@ PACK = StructType(
         StructField("data", BinaryType()),
     ]
 )
-_PACK = pa.schema(
-    [
-        ("bucket", pa.int32()),
-        ("slot", pa.int32()),
-        ("task", pa.int32()),
-        ("number", pa.int32()),
-        ("rows", pa.int64()),
-        ("data", pa.binary()),
-    ]
-)
+_PACK = arrow_schema(PACK)
 EVENTS, MATCHES, LATE, MALFORMED, FUTURE = "events", "matches", "late", "malformed", "future"
 FOUND = StructType(
     [

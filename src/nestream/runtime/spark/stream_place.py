@@ -17,8 +17,8 @@ from typing import IO, Any
 import pyarrow as pa
 from pyarrow import fs
 
-from nestream.model.remedy import remedy
 from nestream.model.schema import EventError
+from nestream.model.wording import remedy
 
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """The schemes that Hadoop and Arrow name differently."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame
 
@@ -28,43 +28,6 @@ Compilers = Callable[[DataFrame], tuple[Schema, Callable[[Any], Compiler]]]
 """From a DataFrame of events to their schema, and to how queries are compiled for them."""
 
 
-class JobQueries(Protocol):
-    """What a job runs now, and what it runs next."""
-
-    @property
-    def compiled(self) -> Compiled:
-        """The queries."""
-
-    @property
-    def identity(self) -> str:
-        """What the state of a bucket must agree with."""
-
-    @property
-    def partitioning(self) -> Partitioning:
-        """How the events are split."""
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """The event types in the order of their numbers, which waiting events use."""
-
-    @property
-    def versions(self) -> Mapping[str, int] | None:
-        """The versions of the rules, if they may change."""
-
-    @property
-    def members(self) -> Mapping[str, str]:
-        """The identities of the queries of a set."""
-
-    def look(self, greatest: int | None, events: int) -> Change | None:
-        """Change to other queries if there are any, given the greatest time and the count of events."""
-
-    def show(self, progress: JobProgress) -> None:
-        """Show what runs."""
-
-    def saved(self) -> dict[str, Any] | None:
-        """What a checkpoint keeps; None if nothing changes."""
-
-
 class FixedQueries:
     """A query or a set that does not change."""
 
@@ -72,7 +35,9 @@ class FixedQueries:
 
     def __init__(self, compiled: Compiled, identity: str) -> None:
         self.compiled, self.identity = compiled, identity
-        self.partitioning, self.types = stream_partitioning(compiled.scope), compiled.scope.types
+        self.partitioning = stream_partitioning(compiled.scope)
+        self.types = compiled.scope.types
+        """The event types in the order of their numbers, which waiting events use."""
         self.members: Mapping[str, str] = {}
 
     def look(self, greatest: int | None, events: int) -> Change | None:
@@ -197,3 +162,7 @@ class ChangingRules:
                 f"several values of it\n"
                 f"  hint: compare `{key}` in the rule, or start over with --partitions 1 to run any rule"
             )
+
+
+JobQueries: TypeAlias = FixedQueries | ChangingRules
+"""What a job runs now, and what it runs next."""

@@ -8,10 +8,10 @@ micro-batch is committed, and then get names that any reader sees.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,10 +27,6 @@ INLINE = 4 << 20
 
 Names = list[list[str]]
 """For each file, its hidden name and its final name."""
-
-
-class _Writer(Protocol):
-    def __call__(self, rows: pa.Table) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class BatchFiles:
         return [f".{name}.{uuid.uuid4().hex[:8]}", name]
 
     @contextmanager
-    def writing(self, name: str) -> Iterator[_Writer]:
+    def writing(self, name: str) -> Iterator[Callable[[pa.Table], None]]:
         """Write rows to a file."""
         with self.place.writing(name) as file:
             if self.format == "parquet":

@@ -43,7 +43,6 @@ OLDEST = "36500d"
 Its default of a week would lose events after a clock was wrong for a moment, and those of a copy that keeps
 the times of its files.
 """
-LOOKED_AT = "path string, columns binary, undecided string, problem string"
 _LOOKED_AT = pa.schema(
     [("path", pa.string()), ("columns", pa.binary()), ("undecided", pa.string()), ("problem", pa.string())]
 )
@@ -84,7 +83,7 @@ class Files:
         """The columns of the files present now."""
         listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(source)
         listed = listed.select("path", *([] if self.is_local else ["content"]))
-        looked_at = collected(listed.mapInArrow(shipped(self.looking()), LOOKED_AT))
+        looked_at = collected(listed.mapInArrow(shipped(self.looking()), from_arrow_schema(_LOOKED_AT)))
         rows = looked_at.sort_by("path").to_pylist()
         schema = common_columns([LookedAt.of(row) for row in rows], source, self.format, self.time)
         return from_arrow_schema(schema, prefer_timestamp_ntz=True)

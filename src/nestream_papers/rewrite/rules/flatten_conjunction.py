@@ -14,25 +14,12 @@ AND(A a, B b, !C c, D d, b.x > 1)
 from __future__ import annotations
 
 from nestream.logical.nodes import Component, WinAnd
-from nestream.model.expression import Expression
-from nestream_papers.rewrite.parts import with_predicates
+from nestream_papers.rewrite.parts import flattened
 from nestream_papers.rewrite.rule import Outcome, Place, Rule
 
 
 def _apply(component: Component, place: Place) -> Outcome:
-    if not isinstance(component, WinAnd) or not any(
-        isinstance(part, WinAnd) for part in component.components
-    ):
-        return None
-    merged: list[Component] = []
-    predicates: list[Expression] = []
-    for part in component.components:
-        if isinstance(part, WinAnd):
-            merged += part.components
-            predicates += part.predicates
-        else:
-            merged.append(part)
-    return with_predicates(WinAnd(tuple(merged), component.predicates), predicates)
+    return flattened(component, WinAnd)
 
 
 FLATTEN_CONJUNCTION = Rule(

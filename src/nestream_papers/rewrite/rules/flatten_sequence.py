@@ -15,25 +15,12 @@ SEQ(A a, !X x, !Y y, B b, C c, D d, b.id = c.id)
 from __future__ import annotations
 
 from nestream.logical.nodes import Component, WinSeq
-from nestream.model.expression import Expression
-from nestream_papers.rewrite.parts import with_predicates
+from nestream_papers.rewrite.parts import flattened
 from nestream_papers.rewrite.rule import Outcome, Place, Rule
 
 
 def _apply(component: Component, place: Place) -> Outcome:
-    if not isinstance(component, WinSeq) or not any(
-        isinstance(part, WinSeq) for part in component.components
-    ):
-        return None
-    merged: list[Component] = []
-    predicates: list[Expression] = []
-    for part in component.components:
-        if isinstance(part, WinSeq):
-            merged += part.components
-            predicates += part.predicates
-        else:
-            merged.append(part)
-    return with_predicates(WinSeq(tuple(merged), component.predicates), predicates)
+    return flattened(component, WinSeq)
 
 
 FLATTEN_SEQUENCE = Rule(
