@@ -32,6 +32,8 @@ _SAMPLE = 1024
 """How many triggers are sampled to estimate the number of matches."""
 _AT_FIRST = 16
 """How many matches per trigger the first piece has room for."""
+_AT_LEAST = 1 << 12
+"""Pieces with fewer matches are joined: each piece has a cost, and several may be given to threads."""
 _COUNTED_AT_FIRST = 1 << 12
 """How many matches are counted at first: few, because it is not known how much work counting is."""
 _NO_END = 1 << 62
@@ -106,6 +108,7 @@ class PreparedChain:
             triggers = triggers[slice(*np.searchsorted(ends, (asked.first, asked.end)))]
         at, until = np.zeros((2, len(self.steps)), np.int32)
         room = min(self.evaluation.limit, _AT_FIRST * len(triggers))
+        pieces: list[Rows] = []
         while at[-1] < len(triggers):
             found = np.empty((len(self.steps), room), np.int32)
             count = fill_in_order(
@@ -120,13 +123,17 @@ class PreparedChain:
                 until,
                 found,
             )
-            rows = dict(zip(self.chain.names, found[:, :count], strict=True))
-            bindings = Bindings(rows, count)
+            room = min(self.evaluation.limit, 8 * room)
+            pieces.append(found[:, :count])
+            count = sum(piece.shape[1] for piece in pieces)
+            if count < min(_AT_LEAST, self.evaluation.limit - room) and at[-1] < len(triggers):
+                continue
+            columns, pieces = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1), []
+            bindings = Bindings(dict(zip(self.chain.names, columns, strict=True)), count)
             if self.filters(0):
                 bindings, _ = self._passed(bindings, 0)
             bindings.in_order = asked.by_last
             yield bindings
-            room = min(self.evaluation.limit, 8 * room)
 
     def extensions(self, columns: Rows, level: int, stop: int) -> Iterator[Rows]:
         """Extend partial matches from step `level` down to `stop`, piece by piece.
