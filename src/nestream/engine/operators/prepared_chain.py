@@ -7,6 +7,7 @@ prepares the steps. See docs/how-it-works/engine.md, "Chains", for the proofs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -22,6 +23,7 @@ from nestream.engine.kernels.chain import count_through, extend_through, fill_in
 from nestream.engine.kernels.stack import in_row_order, places_between, taken
 from nestream.engine.operators.forward_pass import ForwardPass
 from nestream.engine.operators.operator import Asked
+from nestream.engine.pieces import sample
 from nestream.model.expression import Expression, variables
 
 if TYPE_CHECKING:
@@ -277,7 +279,7 @@ class PreparedChain:
 
     def sample(self, most: int) -> Rows:
         """Some triggers, about `most` of them, as partial matches."""
-        return _sample(self._all_triggers, most)
+        return sample(self._all_triggers, most).reshape(1, -1)
 
     def all_expected(self, down_to: int) -> float:
         """Estimate how many partial matches of all triggers reach down to a step."""
@@ -289,18 +291,23 @@ class PreparedChain:
         """Estimate how many partial matches of a trigger reach down to a step, on average."""
         return self.all_expected(down_to) / max(len(self._all_triggers), 1)
 
-    def expected(self, triggers: Rows, down_to: int) -> float:
-        """Estimate how many partial matches reach down to a step, from a sample of the triggers."""
+    def exceeds(self, number: float, down_to: int) -> bool:
+        """Whether `all_expected` is more than a number; counts only until that is known."""
+        found = self._expected.get(down_to)
+        return (self.expected(self._all_triggers, down_to, number) if found is None else found) > number
+
+    def expected(self, triggers: Rows, down_to: int, enough: float = math.inf) -> float:
+        """Estimate how many partial matches reach down to a step, from a sample of the triggers.
+
+        If there are more than `enough`, the estimate is only known to be more than that.
+        """
         level = len(self.steps) - 1
-        if level == down_to:
+        if level == down_to or not len(triggers):
             return float(len(triggers))
-        total, looked_at = self.count(_sample(triggers, _SAMPLE), level, down_to, 8 * self.evaluation.limit)
+        some = sample(triggers, _SAMPLE).reshape(1, -1)
+        most = min(enough * some.shape[1] / len(triggers), 4 * self.evaluation.limit)
+        total, looked_at = self.count(some, level, down_to, int(most))
         return total / max(looked_at, 1) * len(triggers)
-
-
-def _sample(triggers: Rows, most: int) -> Rows:
-    """Some triggers, evenly spaced and about `most` of them, as partial matches."""
-    return np.ascontiguousarray(triggers[:: max(1, len(triggers) // most)]).reshape(1, -1)
 
 
 def _up_to_each(numbers: Rows, count: int) -> npt.NDArray[np.int64]:
