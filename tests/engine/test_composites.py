@@ -13,6 +13,7 @@ from nestream.engine.evaluation import Evaluation
 from nestream.engine.operators import forward_pass
 from nestream.engine.operators.chain import Composite
 from nestream.engine.operators.forward_pass import ForwardPass, TooManyCompositesError
+from nestream.engine.operators.lateral_join import LateralJoin
 
 EVENTS = 3_000
 SESSION = 300
@@ -52,13 +53,13 @@ def test_the_number_of_composites_is_estimated_where_they_are(monkeypatch: pytes
     monkeypatch.setattr(forward_pass, "_CHEAP", 0)
     monkeypatch.setattr(forward_pass, "_DEAR", 1)
     estimated: list[float] = []
-    sampled = Composite._sampled
+    sampled = LateralJoin.sampled
 
-    def watched(self: Composite, evaluation: Evaluation) -> float:
+    def watched(self: LateralJoin, evaluation: Evaluation) -> float:
         estimated.append(sampled(self, evaluation))
         return estimated[-1]
 
-    monkeypatch.setattr(Composite, "_sampled", watched)
+    monkeypatch.setattr(LateralJoin, "sampled", watched)
     nestream.query(f"{JOINED} WITHIN {SESSION} LIMIT 1").match(in_sessions())
     pairs = nestream.query(f"AND(B b, C c, b.session = c.session) WITHIN {SESSION}").count(in_sessions())
     assert 0.5 < estimated[0] / pairs < 2

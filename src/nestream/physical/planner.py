@@ -116,8 +116,9 @@ class Planner(BlockWriter):
         written = [f for part in chosen.walk() for p in part.predicates for f in conjuncts(p)]
         judged = [f for f in written if any(aggregates(f))]
         formulas = [f for f in written if f not in judged]
-        local = {name: [f for f in formulas if variables(f) == {name}] for name in names}
-        joint = [f for f in formulas if f not in (g for own in local.values() for g in own)]
+        read = [(formula, variables(formula)) for formula in formulas]
+        local = {name: [f for f, own in read if own == {name}] for name in names}
+        joint = [f for f, own in read if not any(own == {name} for name in names)]
         equalities, predicates = split_equalities(joint, self.kind)
         equalities, tests = about_the_match(equalities, names, outer)
         predicates += tests

@@ -48,10 +48,6 @@ _KEPT = 2
 """Finding a composite and keeping it takes about this many times as long as finding a match of the chain."""
 _JOINED = 8
 """Joining a partial match leaf by leaf takes about this many times as long as finding it as a range."""
-_SPANS = 4
-"""The number of ranges of rows in which composites are built to estimate how many there are."""
-_SPAN = 128
-"""The number of rows in each of these ranges."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +93,15 @@ class Composite:
         share: float = 1 / 2 ** len(block.order) if isinstance(self.estimate, Product) else 1.0
         if block.equalities and share * expected < most:
             share *= math.prod(self._share(evaluation, equality) for equality in block.equalities)
-        elif block.equalities:
-            share = self._sampled(inner) / max(expected, 1.0)
+        elif block.equalities:  # one may hold for most of the pairs in a window and for few others
+            assert isinstance(self.operator, LateralJoin)
+            share = self.operator.sampled(inner) / max(expected, 1.0)
         found = share * expected
         if isinstance(self.estimate, Product):
             if _KEPT * found < _JOINED * rarest:
                 return found < most
-            return found < most and _KEPT * found < _JOINED * share * chain().all_expected(0)
-        if _KEPT * found >= share * chain().all_expected(self.first):
+            return found < most and chain().exceeds(_KEPT / _JOINED * expected, 0)
+        if not share or not chain().exceeds(_KEPT * expected, self.first):
             return False
         return found < most or self.estimate.filtered(inner) < most
 
@@ -118,22 +115,6 @@ class Composite:
             counts.append(np.bincount(numbers[numbers >= 0], minlength=size).astype(float))
         left, right = counts
         return float(left @ right) / max(float(left.sum() * right.sum()), 1.0)
-
-    def _sampled(self, evaluation: Evaluation) -> float:
-        """Estimate the number of matches from those that end in some short ranges of rows.
-
-        An equality may hold for most of the pairs in a window and for few others, such as that of a session.
-        """
-        length = len(evaluation)
-        found = looked_at = 0
-        for first in range(0, length, max(_SPAN, length // _SPANS)):
-            end = min(first + _SPAN, length)
-            looked_at += end - first
-            for part in self.operator.run(evaluation, Asked(first, end)):
-                found += part.count
-            if found > evaluation.limit:
-                break
-        return found / max(looked_at, 1) * length
 
 
 class Chain:

@@ -21,7 +21,7 @@ from nestream.engine.operators.alike import alike
 from nestream.engine.operators.derived import occurs
 from nestream.engine.operators.group_filter import GroupFilter, filters
 from nestream.engine.operators.operator import Asked
-from nestream.engine.pieces import pieces
+from nestream.engine.pieces import pieces, sample
 from nestream.engine.program import Edge, Equality
 from nestream.model.expression import Expression, variables
 
@@ -33,7 +33,9 @@ _NEARLY = 4
 _FEW = 4
 """How many events a lateral join first tries for each outer match, and the factor by which it then grows."""
 _SAMPLE = 256
-"""How many partial matches are sampled to choose the next leaf."""
+"""How many partial matches are sampled to choose the next leaf, and events to estimate the matches."""
+_AT_FIRST = 32
+"""How many of these events are looked at first; half as many matches are enough for an estimate."""
 
 
 class LateralJoin:
@@ -75,18 +77,39 @@ class LateralJoin:
 
     def _started(self, evaluation: Evaluation, ranges: Ranges) -> Iterator[Bindings]:
         """The matches whose variables lie in the ranges, starting with the rarest leaf."""
-        sizes = {name: len(self._rows(evaluation, name, ranges)) for name in self.block.leaves}
-        least = min(sizes.values())
-        linked = {name for e in self.block.equalities for name in (e.left[0], e.right[0]) if name in sizes}
-        looked_up = [name for name in sizes if name in linked and sizes[name] <= _NEARLY * least]
-        name = min(looked_up or sizes, key=lambda name: (sizes[name], name not in ranges))
-        rows = self._rows(evaluation, name, ranges)
-        if not least:
-            return
+        name, rows = self._first_leaf(evaluation, ranges)
         for start in range(0, len(rows), evaluation.limit):
             piece = rows[start : start + evaluation.limit]
             bindings = self._filtered(evaluation, Bindings({name: piece}, len(piece)), name)
             yield from self._extended(evaluation, bindings, ranges, None)
+
+    def _first_leaf(self, evaluation: Evaluation, ranges: Ranges) -> tuple[str, Rows]:
+        """The leaf to start at, and its rows; no rows if some leaf has none."""
+        rows = {name: self._rows(evaluation, name, ranges) for name in self.block.leaves}
+        least = min(map(len, rows.values()))
+        linked = {name for e in self.block.equalities for name in (e.left[0], e.right[0]) if name in rows}
+        looked_up = [name for name in rows if name in linked and len(rows[name]) <= _NEARLY * least]
+        name = min(looked_up or rows, key=lambda name: (len(rows[name]), name not in ranges))
+        return name, rows[name] if least else rows[name][:0]
+
+    def sampled(self, evaluation: Evaluation) -> float:
+        """Estimate the number of matches from those of a few events of the leaf that the join starts at."""
+        name, rows = self._first_leaf(evaluation, {})
+        some = sample(rows, _SAMPLE)
+        found = looked_at = 0
+        for piece in (some[:_AT_FIRST], some[_AT_FIRST:]):
+            bindings = Bindings({name: piece}, len(piece), np.arange(len(piece), dtype=np.int32))
+            counted, own = len(piece), 0
+            for part in self._extended(evaluation, self._filtered(evaluation, bindings, name), {}, None):
+                own += part.count
+                if own > evaluation.limit:  # the matches of the first events come first
+                    assert part.outer is not None
+                    counted = int(part.outer.max()) + 1
+                    break
+            found, looked_at = found + own, looked_at + counted
+            if found >= _AT_FIRST // 2:  # enough to know about how many there are
+                break
+        return found / max(looked_at, 1) * len(rows)
 
     def _rows(self, evaluation: Evaluation, name: str, ranges: Ranges) -> Rows:
         rows = evaluation.leaf_rows(self.block.leaves[name])
@@ -112,8 +135,7 @@ class LateralJoin:
             if passed.count:
                 yield passed
             return
-        name = self._next_leaf(evaluation, remaining, bindings, ranges)
-        stack, first, end = self._range(evaluation, name, bindings, ranges)
+        name, (stack, first, end) = self._next_leaf(evaluation, remaining, bindings, ranges)
         if found is not None and len(remaining) == len(self.block.leaves):
             assert bindings.outer is not None
             few = _FEW  # for an outer match, a few at a time: mostly these are enough
@@ -158,17 +180,18 @@ class LateralJoin:
 
     def _next_leaf(
         self, evaluation: Evaluation, remaining: list[str], bindings: Bindings, ranges: Ranges
-    ) -> str:
-        """The leaf with the fewest expected partial matches, measured on a sample."""
-        if len(remaining) == 1:
-            return remaining[0]
-        sample = bindings.only(np.arange(0, bindings.count, max(1, bindings.count // _SAMPLE)))
+    ) -> tuple[str, tuple[Stack, Rows, Rows]]:
+        """The leaf with the fewest expected partial matches, measured on a sample, and its range."""
+        step = max(1, bindings.count // _SAMPLE) if len(remaining) > 1 else 1
+        some = bindings if step == 1 else bindings.only(np.arange(0, bindings.count, step))
+        found = {name: self._range(evaluation, name, some, ranges) for name in remaining}
 
         def promised(name: str) -> int:
-            _, first, end = self._range(evaluation, name, sample, ranges)
+            _, first, end = found[name]
             return int(np.maximum(end - first, 0).sum())
 
-        return min(remaining, key=promised)
+        name = min(remaining, key=promised)
+        return name, found[name] if step == 1 else self._range(evaluation, name, bindings, ranges)
 
     # -- the range of a leaf -------------------------------------------------------------------------------
 
@@ -279,8 +302,12 @@ class LateralJoin:
     def _due(self, name: str, bound: set[str]) -> list[Expression]:
         """The predicates that can be tested once `name` is bound."""
         own = set(self.block.leaves)
-        read = [(predicate, variables(predicate)) for predicate in self.block.predicates]
-        return [p for p, names in read if names <= bound and (name in names or not names & own)]
+        return [p for p, names in self._read if names <= bound and (name in names or not names & own)]
+
+    @cached_property
+    def _read(self) -> list[tuple[Expression, frozenset[str]]]:
+        """The predicates, with the variables that each reads."""
+        return [(predicate, variables(predicate)) for predicate in self.block.predicates]
 
     def _not_looked_up(self, name: str, bound: set[str]) -> list[Equality]:
         """The equalities that the lookup of `name` could not use: a second one on the same attribute."""

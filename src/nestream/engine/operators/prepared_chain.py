@@ -7,6 +7,7 @@ prepares the steps. See docs/how-it-works/engine.md, "Chains", for the proofs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -28,6 +29,7 @@ from nestream.engine.kernels.chain import (
 from nestream.engine.kernels.stack import in_row_order, places_between, taken
 from nestream.engine.operators.forward_pass import ForwardPass
 from nestream.engine.operators.operator import Asked
+from nestream.engine.pieces import sample
 from nestream.model.expression import Expression, variables
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ _SAMPLE = 1024
 """How many triggers are sampled to estimate the number of matches."""
 _AT_FIRST = 16
 """How many matches per trigger the first piece has room for."""
+_AT_LEAST = 1 << 12
+"""Pieces with fewer matches are joined: each piece has a cost, and several may be given to threads."""
 _COUNTED_AT_FIRST = 1 << 12
 """How many matches are counted at first: few, because it is not known how much work counting is."""
 _NO_END = 1 << 62
@@ -117,6 +121,7 @@ class PreparedChain:
         triggers = self._triggers_by_row(asked)
         at, until = np.zeros((2, len(self.steps)), np.int32)
         room = min(self.evaluation.limit, _AT_FIRST * len(triggers))
+        pieces: list[Rows] = []
         while at[-1] < len(triggers):
             found = np.empty((len(self.steps), room), np.int32)
             count = fill_in_order(
@@ -131,13 +136,17 @@ class PreparedChain:
                 until,
                 found,
             )
-            rows = dict(zip(self.chain.names, found[:, :count], strict=True))
-            bindings = Bindings(rows, count)
+            room = min(self.evaluation.limit, 8 * room)
+            pieces.append(found[:, :count])
+            count = sum(piece.shape[1] for piece in pieces)
+            if count < min(_AT_LEAST, self.evaluation.limit - room) and at[-1] < len(triggers):
+                continue
+            columns, pieces = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1), []
+            bindings = Bindings(dict(zip(self.chain.names, columns, strict=True)), count)
             if self.filters(0):
                 bindings, _ = self._passed(bindings, 0)
             bindings.in_order = asked.by_last
             yield bindings
-            room = min(self.evaluation.limit, 8 * room)
 
     def extensions(self, columns: Rows, level: int, stop: int) -> Iterator[Rows]:
         """Extend partial matches from step `level` down to `stop`, piece by piece.
@@ -247,7 +256,7 @@ class PreparedChain:
 
     def sample(self, most: int) -> Rows:
         """Some triggers, about `most` of them, as partial matches."""
-        return _sample(self._all_triggers, most)
+        return sample(self._all_triggers, most).reshape(1, -1)
 
     def all_expected(self, down_to: int) -> float:
         """Estimate how many partial matches of all triggers reach down to a step."""
@@ -259,15 +268,20 @@ class PreparedChain:
         """Estimate how many partial matches of a trigger reach down to a step, on average."""
         return self.all_expected(down_to) / max(len(self._all_triggers), 1)
 
-    def expected(self, triggers: Rows, down_to: int) -> float:
-        """Estimate how many partial matches reach down to a step, from a sample of the triggers."""
+    def exceeds(self, number: float, down_to: int) -> bool:
+        """Whether `all_expected` is more than a number; counts only until that is known."""
+        found = self._expected.get(down_to)
+        return (self.expected(self._all_triggers, down_to, number) if found is None else found) > number
+
+    def expected(self, triggers: Rows, down_to: int, enough: float = math.inf) -> float:
+        """Estimate how many partial matches reach down to a step, from a sample of the triggers.
+
+        If there are more than `enough`, the estimate is only known to be more than that.
+        """
         level = len(self.steps) - 1
-        if level == down_to:
+        if level == down_to or not len(triggers):
             return float(len(triggers))
-        total, looked_at = self.count(_sample(triggers, _SAMPLE), level, down_to, 8 * self.evaluation.limit)
+        some = sample(triggers, _SAMPLE).reshape(1, -1)
+        most = min(enough * some.shape[1] / len(triggers), 4 * self.evaluation.limit)
+        total, looked_at = self.count(some, level, down_to, int(most))
         return total / max(looked_at, 1) * len(triggers)
-
-
-def _sample(triggers: Rows, most: int) -> Rows:
-    """Some triggers, evenly spaced and about `most` of them, as partial matches."""
-    return np.ascontiguousarray(triggers[:: max(1, len(triggers) // most)]).reshape(1, -1)
