@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from nestream.model.diagnostics import NOWHERE, Span
 from nestream.model.time import Duration
@@ -216,17 +216,18 @@ Expression: TypeAlias = (
 )
 
 
+_FIELDS = {kind: tuple(item.name for item in fields(kind)) for kind in get_args(Expression)}
 _PARTS = {"operand", "left", "right", "low", "high"}
 """The fields with a part of an expression; those that are tuples have several."""
 
 
 def children(expression: Expression) -> Iterator[Expression]:
     """The direct parts of an expression, from left to right."""
-    for item in fields(expression):
-        value = getattr(expression, item.name)
+    for name in _FIELDS[type(expression)]:
+        value = getattr(expression, name)
         if isinstance(value, tuple):
             yield from value
-        elif item.name in _PARTS:
+        elif name in _PARTS:
             yield value
 
 
@@ -278,10 +279,10 @@ def constants(expression: Expression) -> list[object]:
 def transform(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The expression with `change` applied to every part, innermost first."""
     changes: dict[str, object] = {}
-    for item in fields(expression):
-        value = getattr(expression, item.name)
+    for name in _FIELDS[type(expression)]:
+        value = getattr(expression, name)
         if isinstance(value, tuple):
-            changes[item.name] = tuple(transform(part, change) for part in value)
-        elif item.name in _PARTS:
-            changes[item.name] = transform(value, change)
+            changes[name] = tuple(transform(part, change) for part in value)
+        elif name in _PARTS:
+            changes[name] = transform(value, change)
     return change(replace(expression, **changes) if changes else expression)  # type: ignore[arg-type]

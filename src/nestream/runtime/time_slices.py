@@ -22,6 +22,7 @@ from nestream.engine.ordering import found_in_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.model.columns import times_of
 from nestream.model.event_types import ANY_TYPE
+from nestream.model.lazy import compute as pc
 from nestream.model.schema import Schema
 
 ROWS = 1 << 19
@@ -64,8 +65,9 @@ def _rows(types: pa.ChunkedArray, program: Program) -> int:
     read = {name for leaf in program.leaves for name in leaf.types}
     if len(types) <= ROWS or ANY_TYPE in read:
         return ROWS
-    sample = types.take(pa.array(np.arange(0, len(types), -(-len(types) // _SAMPLE)))).to_pylist()
-    return 2 * ROWS if _FEW * sum(name in read for name in sample) < len(sample) else ROWS
+    sample = types.take(pa.array(np.arange(0, len(types), -(-len(types) // _SAMPLE)))).cast(pa.string())
+    count = pc.sum(pc.is_in(sample, value_set=pa.array(sorted(read)))).as_py()
+    return 2 * ROWS if _FEW * count < len(sample) else ROWS
 
 
 def _windows_before(program: Program) -> int:
