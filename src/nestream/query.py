@@ -36,8 +36,8 @@ from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.model.schema import Order as Order  # for the command line
 from nestream.model.unseen import unseen_types, warn_of
 from nestream.strategies import ALIASES as ALIASES  # these for the command line
-from nestream.strategies import NATIVE_NAMES, Options, known_options, known_strategy, tool
 from nestream.strategies import STRATEGIES as STRATEGIES
+from nestream.strategies import Options, known_options, known_strategy, tool
 from nestream.strategies import StrategyError as StrategyError
 from nestream.strategies import install_papers as install_papers
 from nestream.strategies import papers_problem as papers_problem
@@ -198,8 +198,6 @@ class Query(Matching):
     """The attributes of event types, if the query declares them in a header or you called `with_types`."""
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """The values of its parameters."""
-    _compiled: list[CompiledQuery] = field(default_factory=list, init=False, repr=False, compare=False)
-    """What was compiled last, for events of the same schema."""
 
     @property
     def text(self) -> str:
@@ -579,13 +577,7 @@ class Query(Matching):
         begin: Begin | None = None,
     ) -> CompiledQuery:
         """The query compiled for events of a schema; a strategy may look at the first events."""
-        by_default = settings.strategy in NATIVE_NAMES and settings.options is None and not schema.shadowed
-        if by_default and self._compiled and self._compiled[0].schema == schema:
-            return self._compiled[0]
-        found = self.prepared(schema, settings, events).compiled()
-        if by_default:
-            self._compiled[:] = [found]
-        return found
+        return self.prepared(schema, settings, events).compiled()
 
     def prepared(self, schema: Schema, settings: Settings, events: pa.Table | None = None) -> Run:
         """The query typed for events of a schema."""

@@ -43,8 +43,6 @@ PLANNERS: Mapping[str, str] = {
     "views-passive": "nestream_papers.planner:views_passive",
     "views-balanced": "nestream_papers.planner:views_balanced",
 }
-NATIVE_NAMES = frozenset(name for name, planner in PLANNERS.items() if planner == NATIVE)
-"""The names of the core's own way, which does not depend on what the events hold."""
 ALIASES: Mapping[str, str] = {"bounds": "native"}
 """Older names of strategies, which still work."""
 STRATEGIES = (*PLANNERS, "reference")

@@ -166,6 +166,44 @@ def test_a_step_keeps_the_events_that_some_prefix_reaches(form: str, data: st.Da
 
 @FORMS
 @few
+@given(st.data())
+def test_a_step_of_composites_of_several_keys_keeps_those_that_some_prefix_reaches(
+    form: str, data: st.DataObject
+) -> None:
+    """Composites come in the order of their ends, so their first events, and the ranges, may move back."""
+    count, window = data.draw(st.integers(2, 12)), data.draw(st.integers(0, 12))
+    row = st.integers(0, count - 1)
+    before = [sorted(key) for key in data.draw(st.lists(st.sets(row), min_size=1, max_size=3))]
+    pairs = st.lists(st.tuples(row, row).map(sorted), max_size=6)
+    keys = [sorted(data.draw(pairs), key=lambda pair: pair[1]) for _ in before]
+    starts = [sorted(data.draw(st.integers(0, row)) for row in key) for key in before]
+    composites = [pair for key in keys for pair in key]
+    reach = ints(max(0, row - window) for row in range(count))
+    low = ints(range(count))
+    bound = ints(data.draw(st.integers(-1, count)) for _ in composites)
+    offset, own = begins(list(map(len, before))), begins(list(map(len, keys)))
+    firsts, ends = ints(first for first, _ in composites), ints(end for _, end in composites)
+    stay, begin, start, lowest, end = in_form(chain.extend_prefixes, form)(
+        flat(before), offset, flat(starts), ends, own, firsts, bound, low, reach
+    )
+    expected, lengths = [], []
+    for key in range(len(before)):
+        for place in range(own[key], own[key + 1]):
+            allowed = [
+                int(offset[key]) + n
+                for n, (event, since) in enumerate(zip(before[key], starts[key], strict=True))
+                if bound[place] <= event < firsts[place] and since >= reach[ends[place]]
+            ]
+            if allowed:
+                latest = starts[key][allowed[-1] - int(offset[key])]
+                expected.append((place, latest, allowed[0], allowed[-1] + 1))
+        lengths.append(len(expected) - sum(lengths))
+    assert list(zip(*(c.tolist() for c in (stay, start, lowest, end)), strict=True)) == expected
+    assert begin.tolist() == begins(lengths).tolist()
+
+
+@FORMS
+@few
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, 6)), min_size=1, max_size=8))
 def test_partial_matches_are_extended_by_their_ranges(form: str, drawn: list[tuple[int, int, int]]) -> None:
     lowest, size, window = (ints(column) for column in zip(*drawn, strict=True))

@@ -19,6 +19,8 @@ PATTERNS = {
     "SEQ(A a, ANY b, C c) WHERE [id]": "abc",
     "SEQ(A a, !D d, B b, !E e, C c) WHERE [id]": "abc",
     "SEQ(A a, !D d, B b, C c, a.id = c.id)": "abc",
+    "SEQ(A a, B b, C c, a.id = b.id)": "abc",
+    "SEQ(A a, B b, C c, a.id = b.id = c.id, b.x = c.x)": "abc",
     "SEQ(A a, !(D d, d.x = a.x), B b, !(E e, e.id = b.id), C c)": "abc",
     "SEQ(!D d, A a, B b) WHERE [id]": "ab",
     "SEQ(A a, B b, !D d)": "ab",
@@ -31,6 +33,13 @@ PATTERNS = {
     "OR(SEQ(A a, B b), SEQ(C c, A d))": "abcd",
     "A a": "a",
 }
+ONE_EACH = {
+    "SEQ(A a, B b, C c, a.id = b.id) WITHIN 9 KEEP LAST PER c",
+    "SEQ(A a, B b, C c, b.x = c.x) WITHIN 9 KEEP FIRST PER a",
+    "SEQ(A a, !D d, B b, C c) WHERE [id] WITHIN 9 KEEP LAST PER c",
+    "SEQ(A a, !D d, B b, C c) WHERE [id] WITHIN 9 KEEP FIRST PER a",
+}
+"""Queries that keep one match per event, which may be found without the others."""
 KINDS = ("FIRST", "FIRST", "LAST", "LONGEST", "SHORTEST", "DISJOINT")
 
 
@@ -55,4 +64,14 @@ def test_every_way_keeps_the_same_matches(way: str) -> None:
         text, table = kept(random), random_history(random, random.choice((FEW, 4 * FEW)), tuple("ABCDE"))
         case = Case(text, table, random.choice(("time", "arrival")), random.randrange(2**32))
         wrong = difference(case, RUNNERS[way])
+        assert wrong is None, str(wrong)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", ["engine", "engine-sliced"])
+@pytest.mark.parametrize("text", sorted(ONE_EACH))
+def test_one_match_per_event_is_the_one_that_the_reference_keeps(text: str, way: str) -> None:
+    for number in range(EXAMPLES // 3):
+        table = random_history(Random(f"{text}/{number}"), 4 * FEW, tuple("ABCD"))
+        wrong = difference(Case(text, table, "time", number), RUNNERS[way])
         assert wrong is None, str(wrong)

@@ -62,6 +62,24 @@ def test_slices_are_shorter_where_there_are_many_matches(monkeypatch: pytest.Mon
     assert next(iter(slices)).end == 2  # 3 events with 4 matches of 2 events, as far as times differ
 
 
+@pytest.mark.parametrize("chunks", [1, 3])
+@pytest.mark.parametrize("encoded", [False, True])
+def test_slices_are_twice_as_long_where_few_events_are_read(
+    chunks: int, encoded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_slices, "ROWS", 10)
+    monkeypatch.setattr(time_slices, "_CHUNKS", 2)
+    whole = pa.table({"ts": range(60), "type": list("ABXXXXXXXXXXXXXXXXXX") * 3})
+    table = pa.concat_tables([whole.slice(60 // chunks * n, 60 // chunks) for n in range(chunks)])
+    if encoded:
+        table = table.set_column(1, "type", table["type"].dictionary_encode())
+    lengths = []
+    for text in ("SEQ(A a, B b) WITHIN 2", "SEQ(A a, X x) WITHIN 2", "SEQ(A a, ANY b) WITHIN 2"):
+        run, table = started(nestream.query(text), table)
+        lengths.append(max(one.rows for one in TimeSlices(table, run.schema, run.program, 1)))
+    assert lengths == [20, 10, 10]
+
+
 @pytest.mark.parametrize(
     ("text", "sliced"),
     [

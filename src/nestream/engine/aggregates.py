@@ -35,7 +35,7 @@ from nestream.model.expression import (
     walk,
 )
 from nestream.model.functions import FUNCTIONS, holding
-from nestream.model.lazy import compute as pc
+from nestream.model.lazy import pc
 from nestream.model.vector import Mask, Vector
 
 AGGREGATE = "\2"

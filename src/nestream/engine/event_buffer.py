@@ -26,7 +26,7 @@ from nestream.engine.values import Evaluator
 from nestream.model.columns import computable, field_of, times_of
 from nestream.model.event_types import ANY_TYPE, named_types
 from nestream.model.expression import TIME_ATTRIBUTE, TYPE_ATTRIBUTE
-from nestream.model.lazy import compute as pc
+from nestream.model.lazy import pc
 from nestream.model.match_table import Events, TableOfEvents
 from nestream.model.output import Members
 from nestream.model.schema import EventError, Schema
@@ -35,7 +35,7 @@ from nestream.model.vector import Vector
 T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
 _FEW = 4096
-"""Up to this many times NumPy takes less time, above it Arrow."""
+"""Up to this many values NumPy takes less time, above it Arrow."""
 _MANY_LEAVES = 16
 """From this number of leaves on, joining small batches before testing them pays off."""
 MOST_TYPES = 1 << 15
@@ -188,7 +188,7 @@ class EventBuffer:
         """The times of a piece, given those of the batch that it came in."""
         if piece.taken is None:
             return times_of(column, self.schema)
-        if len(piece.taken) <= _FEW and column.type == pa.int64():  # NumPy takes less time for few
+        if len(piece.taken) <= _FEW and column.type == pa.int64():
             return times_of(column, self.schema)[piece.taken]
         if self.schema.time in self.columns:
             return times_of(piece.column(self.schema.time), self.schema)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from nestream.engine.growing import Growing
-from nestream.model.lazy import compute as pc
+from nestream.model.lazy import pc
 from nestream.model.match_table import Mask, Rows, TableOfEvents
 
 _FEW = 4096

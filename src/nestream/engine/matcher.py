@@ -185,7 +185,8 @@ class Matcher:
     def between(self, first: int, end: int | None, cache: EvaluationCache | None = None) -> Iterator[Matches]:
         """Yield the matches that end from one time on and before another, after all events have arrived.
 
-        None means the end of the events. KEEP chooses among these matches only.
+        None means the end of the events. KEEP also compares them with matches that end up to a window
+        earlier, which are not returned.
         """
         rows = self._all_arrived(first, end)
         if len(self.store):

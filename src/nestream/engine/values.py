@@ -31,7 +31,7 @@ from nestream.model.expression import (
     Or,
 )
 from nestream.model.functions import FUNCTIONS, holding
-from nestream.model.lazy import compute as pc
+from nestream.model.lazy import pc
 from nestream.model.time import computed_constant
 from nestream.model.vector import Mask, Vector, by_rows, common_length, text_type
 

@@ -49,6 +49,4 @@ if TYPE_CHECKING:
 else:
     np, pa, pc = Lazy("numpy"), Lazy("pyarrow"), Lazy("pyarrow.compute")
 
-compute: Any = pc
-"""Arrow's functions, which planning a query does not need."""
-__all__ = ["Lazy", "compute", "lazy", "np", "pa", "pc"]
+__all__ = ["Lazy", "lazy", "np", "pa", "pc"]

@@ -22,15 +22,15 @@ from nestream.engine.ordering import found_in_order
 from nestream.engine.program import Decided, Measure, Program
 from nestream.model.columns import times_of
 from nestream.model.event_types import ANY_TYPE
-from nestream.model.lazy import compute as pc
+from nestream.model.lazy import pc
 from nestream.model.schema import Schema
 
 ROWS = 1 << 19
 """The approximate number of events in a slice; twice as many if the query reads few of them."""
 _FEW = 6
 """Few are less than one in this many."""
-_SAMPLE = 1_000
-"""About how many events are looked at to know that."""
+_SAMPLE, _CHUNKS = 1_000, 16
+"""About how many events are looked at to know that, in at most how many chunks of the table."""
 _SHARE = 4
 """A slice is at least this many times as long as what it repeats of the previous one."""
 _PIECES = 4
@@ -65,7 +65,10 @@ def _rows(types: pa.ChunkedArray, program: Program) -> int:
     read = {name for leaf in program.leaves for name in leaf.types}
     if len(types) <= ROWS or ANY_TYPE in read:
         return ROWS
-    sample = types.take(pa.array(np.arange(0, len(types), -(-len(types) // _SAMPLE)))).cast(pa.string())
+    chunks = types.chunks[:: -(-types.num_chunks // _CHUNKS)]
+    step = -(-sum(map(len, chunks)) // _SAMPLE)
+    taken = [chunk.take(pa.array(np.arange(0, len(chunk), step))) for chunk in chunks]
+    sample = pa.chunked_array(taken, types.type).cast(pa.string())
     count = pc.sum(pc.is_in(sample, value_set=pa.array(sorted(read)))).as_py()
     return 2 * ROWS if _FEW * count < len(sample) else ROWS
 
@@ -73,9 +76,9 @@ def _rows(types: pa.ChunkedArray, program: Program) -> int:
 def _windows_before(program: Program) -> int:
     """How many windows before its matches a time slice has events.
 
-    KEEP may compare them with matches that end up to a window earlier. These begin in that window, unless
-    they agree on a later event than their first, and are found by its events, unless something is looked for
-    before them.
+    KEEP may compare them with matches that end up to a window earlier, and so begin up to two windows before.
+    One window is enough if they agree on their first event, which is in it, and if the query looks for
+    nothing before that event.
     """
     if program.keep is None or kept_by_last(program):
         return 1

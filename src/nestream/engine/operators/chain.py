@@ -371,7 +371,8 @@ class Chain:
             return False
         per_last = keep.kind is Kept.LAST and keep.per == self.names[-1:]
         per_first = keep.kind is Kept.FIRST and keep.per == self.names[:1] and keep.every is None
-        return (per_last or per_first) and not (self.filters or self.late or self.block.groups)
+        related = self.filters or self.block.equalities  # by predicates, or by equalities of some neighbours
+        return (per_last or per_first) and not (related or self.late or self.block.groups)
 
     def chosen(self, evaluation: Evaluation, keep: Keep, asked: Asked) -> Bindings | None:
         """The kept matches, one per event; None where the others must be built to know them.
