@@ -186,7 +186,8 @@ def test_a_step_of_composites_of_several_keys_keeps_those_that_some_prefix_reach
     stay, begin, start, lowest, end = in_form(chain.extend_prefixes, form)(
         flat(before), offset, flat(starts), ends, own, firsts, bound, low, reach
     )
-    expected, lengths = [], []
+    expected: list[tuple[int, ...]] = []
+    lengths: list[int] = []
     for key in range(len(before)):
         for place in range(own[key], own[key + 1]):
             allowed = [
