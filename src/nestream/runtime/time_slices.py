@@ -27,7 +27,7 @@ from nestream.model.schema import Schema
 
 ROWS = 1 << 19
 """The approximate number of events in a slice; twice as many if the query reads few of them."""
-_FEW = 6
+_FEW = 8
 """Few are less than one in this many."""
 _SAMPLE, _CHUNKS = 1_000, 16
 """About how many events are looked at to know that, in at most how many chunks of the table."""
