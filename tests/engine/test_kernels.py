@@ -369,7 +369,7 @@ def test_the_events_of_other_parts_before_one_within_its_window_are_ranges(
         (ints(column) for column in zip(*sorted(drawn), strict=True)) if drawn else [ints([])] * 3
     )
     found, lows, highs, counts = in_form(products.ranges_before, form)(
-        events, parts, number, rows, begin, reach, since
+        events, parts, number, begin, reach, since
     )
     expected = {}
     for place, (row, part, key) in enumerate(sorted(drawn)):
@@ -543,7 +543,7 @@ def test_a_product_of_ranges_does_not_overflow(form: str, length: int, others: i
     parts = ints(event // length for event in events)
     begin = ints((part * length, min((part + 1) * length, last + 1)) for part in range(others + 1))
     found, _, _, counts = in_form(products.ranges_before, form)(
-        events, parts, np.zeros_like(events), events, begin, np.zeros_like(events), 0
+        events, parts, np.zeros_like(events), begin, np.zeros_like(events), 0
     )
     assert found.tolist() == [last]
     assert counts.tolist() == [min(length**others, products.MOST)]

@@ -13,27 +13,33 @@ MOST = 1 << 32
 
 
 @kernel
-def ranges_before(events: Any, parts: Any, number: Any, rows: Any, begin: Any, reach: Any, since: int) -> Any:
+def ranges_before(events: Any, parts: Any, number: Any, begin: Any, reach: Any, since: int) -> Any:
     """For each event as the last of its match, the ranges of the other parts in its window before it.
 
     `events` are the rows of the events of all parts in ascending order, `parts` and `number` the part and the
-    key of each. `rows` are the rows of all stacks, and key k of part p has the places `begin[p, k]` to
-    `begin[p, k + 1]`.
+    key of each. Key k of part p has the places `begin[p, k]` to `begin[p, k + 1]`; `reach` holds, by row, the
+    first row in the window.
 
     Returns the numbers of the events from row `since` on that have some combination, the places where the
     ranges of their other parts begin and end, and how many combinations there are, at most MOST.
+
+    Law: `reach` never decreases, so each event enters the window once, leaves it once, and never returns.
     """
     width = begin.shape[0]
-    first = begin[:, :-1].copy()
-    passed = begin[:, :-1].copy()  # where the events of each part and key that came before end
+    left = begin[:, :-1].copy()  # for each part and key, where the events in the window begin
+    entered = begin[:, :-1].copy()  # and where they end
     found = np.empty(len(events), np.int32)
     lows = np.empty((width - 1, len(events)), np.int32)
     highs = np.empty((width - 1, len(events)), np.int32)
     counts = np.empty(len(events), np.int64)
     count = 0
+    leaving = 0
     i = 0
     while i < len(events):
         row = events[i]
+        while events[leaving] < reach[row]:
+            left[parts[leaving], number[leaving]] += 1
+            leaving += 1
         end = i
         while end < len(events) and events[end] == row:  # an event may serve several parts
             end += 1
@@ -41,21 +47,17 @@ def ranges_before(events: Any, parts: Any, number: Any, rows: Any, begin: Any, r
             product = 1
             for line in range(width - 1):
                 part = line + int(line >= parts[j])
-                low = first[part, number[j]]
-                high = passed[part, number[j]]
-                while low < high and rows[low] < reach[row]:
-                    low += 1
-                first[part, number[j]] = low
+                low = left[part, number[j]]
+                high = entered[part, number[j]]
                 lows[line, count] = low
                 highs[line, count] = high
-                if product < MOST or low == high:
-                    # interpreted, the product of NumPy integers of 32 bits would overflow
-                    product = min(product * (int(high) - int(low)), MOST)
+                # interpreted, the product of NumPy integers of 32 bits would overflow
+                product = min(product * (int(high) - int(low)), MOST)
             found[count] = j
             counts[count] = product
             count += product > 0
         for j in range(i, end):
-            passed[parts[j], number[j]] += 1
+            entered[parts[j], number[j]] += 1
         i = end
     return found[:count], lows[:, :count].copy(), highs[:, :count].copy(), counts[:count]
 

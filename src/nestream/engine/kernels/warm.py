@@ -96,7 +96,7 @@ CALLS: tuple[tuple[Kernel, tuple[Any, ...]], ...] = (
     (running_maximum, (_ROWS, _BEGIN)),
     (latest_starts, (_ROWS, _BEGIN, _ROWS, _ROWS)),
     (both_ended, (_ROWS, _BEGIN, _ROWS, _ROWS, _BEGIN, _ROWS)),
-    (ranges_before, (_ROWS, _ROWS, _ROWS, _ROWS, _BEGIN.reshape(1, 2), _ROWS, 0)),
+    (ranges_before, (_ROWS, _ROWS, _ROWS, _BEGIN.reshape(1, 2), _ROWS, 0)),
     (taken, (_LONG, _ROWS)),
     (combine, (_ROWS, _GRID, _GRID + 1, _ROWS, _ROWS, 1)),
     (groups_of, (_GRID, _ROWS)),

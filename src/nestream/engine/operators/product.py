@@ -98,7 +98,7 @@ class Product:
         order = _by_row(rows)
         events, parts = taken(rows, order), taken(parts, order)
         found, lows, highs, counts = ranges_before(
-            events, parts, taken(number, order), rows, begin, evaluation.reach, np.int64(evaluation.since)
+            events, parts, taken(number, order), begin, evaluation.reach, np.int64(evaluation.since)
         )
         distinct = bool((events[1:] > events[:-1]).all())
         return _Ranges(rows, taken(events, found), taken(parts, found), lows, highs, counts, distinct)
