@@ -68,7 +68,6 @@ def test_slices_are_twice_as_long_where_few_events_are_read(
     chunks: int, encoded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time_slices, "ROWS", 10)
-    monkeypatch.setattr(time_slices, "_CHUNKS", 2)
     whole = pa.table({"ts": range(60), "type": list("ABXXXXXXXXXXXXXXXXXX") * 3})
     table = pa.concat_tables([whole.slice(60 // chunks * n, 60 // chunks) for n in range(chunks)])
     if encoded:
@@ -126,3 +125,20 @@ def test_a_limit_takes_the_first_matches_of_all_slices(threads: int) -> None:
     for limit in (1, 5, 100):
         limited = nestream.query(f"SEQ(A a, B b) WITHIN 8 LIMIT {limit}")
         assert limited.match(EVENTS, threads=threads) == chosen.match(EVENTS, threads=1).slice(0, limit)
+
+
+def test_empty_chunks_do_not_hide_how_many_events_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filter over many files leaves such chunks."""
+    monkeypatch.setattr(time_slices, "ROWS", 40)
+    whole = pa.table({"ts": range(80), "type": list("AB") * 40})
+    parts = [part for at in range(0, 80, 5) for part in (whole.slice(0, 0), whole.slice(at, 5))]
+    run, table = started(nestream.query("SEQ(A a, B b) WITHIN 2"), pa.concat_tables(parts))
+    assert table["type"].num_chunks > 1
+    assert max(one.rows for one in TimeSlices(table, run.schema, run.program, 1)) == 40
+
+
+def test_a_cycle_of_types_does_not_hide_how_many_events_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_slices, "ROWS", 1_000)
+    table = pa.table({"ts": range(12_000), "type": list("ABCD") * 3_000})
+    run, table = started(nestream.query("SEQ(B b, C c) WITHIN 2"), table)
+    assert max(one.rows for one in TimeSlices(table, run.schema, run.program, 1)) <= 1_000

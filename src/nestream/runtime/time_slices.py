@@ -29,8 +29,8 @@ ROWS = 1 << 19
 """The approximate number of events in a slice; twice as many if the query reads few of them."""
 _FEW = 8
 """Few are less than one in this many."""
-_SAMPLE, _CHUNKS = 1_000, 16
-"""About how many events are looked at to know that, in at most how many chunks of the table."""
+_RUNS, _RUN = 16, 64
+"""To know that, so many runs of so many events are looked at: events may come in a cycle of types."""
 _SHARE = 4
 """A slice is at least this many times as long as what it repeats of the previous one."""
 _PIECES = 4
@@ -65,10 +65,8 @@ def _rows(types: pa.ChunkedArray, program: Program) -> int:
     read = {name for leaf in program.leaves for name in leaf.types}
     if len(types) <= ROWS or ANY_TYPE in read:
         return ROWS
-    chunks = types.chunks[:: -(-types.num_chunks // _CHUNKS)]
-    step = -(-sum(map(len, chunks)) // _SAMPLE)
-    taken = [chunk.take(pa.array(np.arange(0, len(chunk), step))) for chunk in chunks]
-    sample = pa.chunked_array(taken, types.type).cast(pa.string())
+    runs = (types.slice(start, _RUN) for start in range(0, len(types), -(-len(types) // _RUNS)))
+    sample = pa.chunked_array([chunk for run in runs for chunk in run.chunks], types.type).cast(pa.string())
     count = pc.sum(pc.is_in(sample, value_set=pa.array(sorted(read)))).as_py()
     return 2 * ROWS if _FEW * count < len(sample) else ROWS
 
