@@ -202,12 +202,11 @@ def fill_in_order(
             step = steps - 1
         else:
             until[steps - 1] = end[trigger]
-            first = lowest[trigger]
             for before in range(steps - 2, -1, -1):
-                first = lowest[until[before + 1] - 1]
                 until[before] = end[until[before + 1] - 1]
-            window = reach[rows[trigger]]
-            at[0] = first if steps == 1 else first_in_window(start, first, until[0], window)
+            at[0] = lowest[trigger]
+            if steps > 1:
+                at[0] = first_in_window(start, lowest[until[1] - 1], until[0], reach[rows[trigger]])
         while step >= 0:
             if step == steps - 1:
                 first = at[step]
@@ -250,9 +249,10 @@ def fill_latest(triggers: Any, end: Any, rows: Any, found: Any) -> None:
     """
     for i in range(len(triggers)):
         place = triggers[i]
-        for step in range(found.shape[0] - 1, -1, -1):
+        for step in range(found.shape[0] - 1, 0, -1):
             found[step, i] = rows[place]
             place = end[place] - 1
+        found[0, i] = rows[place]
 
 
 @kernel

@@ -65,7 +65,7 @@ class ForwardPass:
 
     The steps are stored one after the other. By place, `ends` are the rows of the last events, `start` the
     latest start of a prefix that ends there or earlier in its key, and `lowest` and `end` delimit the places
-    of the previous step that may precede it, apart from the window.
+    of the previous step that may precede it in its own window. A later event's window is applied later.
     """
 
     def __init__(
