@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
-_AHEAD = 3
-"""How many results of one item may be made before they are taken."""
+_AHEAD = 6
+"""How many results of one item may be made before they are taken: more than a time slice mostly has."""
 _END = object()
 
 
