@@ -18,7 +18,7 @@ from nestream.engine.event_buffer import EventBuffer
 from nestream.engine.growing import Growing
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.search import places
-from nestream.engine.kernels.stack import sorted_by_key, window_starts
+from nestream.engine.kernels.stack import sorted_by_key, taken, window_starts
 from nestream.engine.keys import Numbering
 from nestream.engine.operator import EvaluationCache
 from nestream.engine.program import Measure
@@ -60,6 +60,12 @@ class Bindings:
         outer = None if self.outer is None else self.outer[which]
         count = int(np.count_nonzero(which)) if which.dtype == np.bool_ else len(which)
         return Bindings(rows, count, outer)
+
+    def repeated(self, numbers: Rows) -> Bindings:
+        """Some of the partial matches by their numbers, which may repeat."""
+        rows = {name: taken(column, numbers) for name, column in self.rows.items()}
+        outer = None if self.outer is None else taken(self.outer, numbers)
+        return Bindings(rows, len(numbers), outer)
 
 
 @dataclass(frozen=True)

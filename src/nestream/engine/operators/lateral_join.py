@@ -17,6 +17,7 @@ from nestream.engine.block import Block, Negation, closure
 from nestream.engine.evaluation import Bindings, Evaluation, Mask, Stack, places_in
 from nestream.engine.kernels import Rows
 from nestream.engine.kernels.chain import extend
+from nestream.engine.kernels.stack import taken
 from nestream.engine.operators.alike import alike
 from nestream.engine.operators.derived import occurs
 from nestream.engine.operators.group_filter import GroupFilter, filters
@@ -174,8 +175,8 @@ class LateralJoin:
                 own = [np.arange(s, min(s + limit, int(end[piece.start])), dtype=np.int32) for s in cuts]
                 parts = [(np.full(len(places), piece.start, np.int32), places) for places in own]
             for origin, places in parts:
-                more = bindings.only(origin)
-                more.rows[name] = stack.rows[places]
+                more = bindings.repeated(origin)
+                more.rows[name] = taken(stack.rows, places)
                 yield from self._extended(evaluation, self._filtered(evaluation, more, name), ranges, found)
 
     def _next_leaf(
