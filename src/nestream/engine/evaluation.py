@@ -27,6 +27,7 @@ from nestream.model.vector import Vector
 
 Mask = npt.NDArray[np.bool_]
 _Made = TypeVar("_Made")
+_LONGEST = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,16 @@ class Evaluation:
             window = replace(window, size=window.size + longer)
         if not self.since and window == self.window:
             return self
+        return self._with(window)
+
+    @property
+    def around(self) -> Evaluation:
+        """The evaluation of inner expressions within the two windows that begin and end with one event."""
+        window = self.inner.window
+        same = window.exclusive or window.measure is Measure.EVENTS
+        return self._with(replace(window, size=min(2 * window.size - same, _LONGEST)))
+
+    def _with(self, window: Window) -> Evaluation:
         return Evaluation(self.cache, window, self.limit, self.memory, lasting=window == self.window)
 
     def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:

@@ -85,6 +85,11 @@ class Interval:
     after: tuple[str, ...] | Edge
     before: tuple[str, ...] | Edge
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether it holds the windows before and after a match: up to two windows."""
+        return self.after is Edge.WINDOW_START and self.before is Edge.WINDOW_END
+
 
 @dataclass(frozen=True)
 class Equality:

@@ -53,7 +53,7 @@ def derive(planner: Planner, chosen: OrAlternative, negation: Negation, outer: O
     derived = _from_parts(chosen, block, outer.facts, list(outer.types))
     if derived is not None:
         return replace(negation, derived=derived[0], link=derived[1], reason="from its parts")
-    return _from_matches(planner, chosen, negation, outer.facts)
+    return _from_matches(planner, chosen, negation, outer)
 
 
 def _meets_outside(block: Block, around: frozenset[str]) -> bool:
@@ -177,9 +177,7 @@ def _same_key(inner: Negation, key: Key | None, link: Link | None) -> bool:
 # -- from matches ------------------------------------------------------------------------------------------
 
 
-def _from_matches(
-    planner: Planner, chosen: OrAlternative, negation: Negation, facts: Sequence[Equality]
-) -> Negation:
+def _from_matches(planner: Planner, chosen: OrAlternative, negation: Negation, outer: Outer) -> Negation:
     """The negation, derived from the matches of its expression, which runs on its own."""
     from nestream.physical.planner import edges, operator_of
 
@@ -187,7 +185,7 @@ def _from_matches(
     link: list[Term] = []
     key: list[Term] = []
     inner_of: dict[Term, Term] = {}
-    known = classes(facts)
+    known = classes(outer.facts)
     for terms in classes(negation.block.equalities):
         inside, linked = min(term for term in terms if term[0] in own), set[Term]()
         for term in sorted(term for term in terms if term[0] not in own):
@@ -207,7 +205,7 @@ def _from_matches(
         what = "a negation or group" if free.groups else "a negation"
         return replace(negation, reason=f"{what} inside it looks at the match around it")
     attributes = tuple(attribute for _, attribute in key)
-    derived = Derived(MatchStair(operator_of(free), tuple(key)), attributes)
+    derived = Derived(MatchStair(operator_of(free), tuple(key), outer.is_wide), attributes)
     return replace(negation, derived=derived, link=tuple(link), reason="from its matches")
 
 

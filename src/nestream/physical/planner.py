@@ -149,16 +149,18 @@ class Planner(BlockWriter):
         """The negations of a node and its positive parts: every alternative of each, with its interval."""
         for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalNegation):
+                within = outer.within(interval)
                 for alternative in choices(component.body):
-                    block = self.block(alternative, interval, outer)
-                    yield derive(self, alternative, Negation(interval, block), outer)
+                    block = self.block(alternative, interval, within)
+                    yield derive(self, alternative, Negation(interval, block), within)
 
     def groups(self, chosen: OrAlternative, limits: Interval, outer: Outer) -> Iterator[Group]:
         """The groups of a node and its positive parts, with their intervals."""
         for component, interval in constraints_of(chosen, limits):
             if isinstance(component, LogicalGroup):
+                within = outer.within(interval)
                 alternatives = tuple(
-                    Negation(interval, self.block(alternative, interval, outer))
+                    Negation(interval, self.block(alternative, interval, within))
                     for alternative in choices(component.body)
                 )
                 names = targets_in_order(component.body)

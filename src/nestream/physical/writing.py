@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from typing import Any, Protocol
 
@@ -56,12 +56,18 @@ class Outer:
     types: Mapping[str, frozenset[str]] = field(default_factory=dict)
     order: frozenset[tuple[str, str]] = frozenset()
     facts: tuple[Equality, ...] = ()
+    is_wide: bool = False
+    """Whether it, or something around it, has an interval of up to two windows."""
+
+    def within(self, interval: Interval) -> Outer:
+        """What a negation with this interval sees around it."""
+        return replace(self, is_wide=self.is_wide or interval.is_wide)
 
     def inside(self, block: Keyed, chosen: OrAlternative) -> Outer:
         """What a negation nested in a block sees around it."""
         types = {leaf.variable: frozenset(leaf.types) for leaf in chosen.leaves}
         facts = (*block.equalities, *_key_equalities(block), *self.facts)
-        return Outer({**types, **self.types}, self.order | block.order, facts)
+        return replace(self, types={**types, **self.types}, order=self.order | block.order, facts=facts)
 
 
 def _key_equalities(block: Keyed) -> Iterator[Equality]:

@@ -12,7 +12,7 @@ building inner matches. That of any other expression is built from the matches o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -272,10 +272,15 @@ class AllKeysStair:
 
 @dataclass(frozen=True, eq=False)
 class MatchStair:
-    """The staircase of any other expression, from its matches, with the terms of their key."""
+    """The staircase of any other expression, from its matches, with the terms of their key.
+
+    What a negation finds lies in a window with the outer match. If its interval `is_wide`, it lies in the
+    windows before and after it.
+    """
 
     operator: PhysicalOperator
-    key: tuple[Term, ...] = field(default=())
+    key: tuple[Term, ...] = ()
+    is_wide: bool = False
 
     def build(self, evaluation: Evaluation) -> Staircase | None:
         """Build it from the latest starts of its matches; None if it does not pay off.
@@ -285,7 +290,7 @@ class MatchStair:
         """
         if _FEW_NEW * (len(evaluation) - evaluation.since) < len(evaluation):
             return None
-        evaluation = evaluation.inner
+        evaluation = evaluation.around if self.is_wide else evaluation.inner
         asked = Asked(0, len(evaluation))
         budget = max(_DEAR * len(evaluation), _CHEAP)
         expected = self.operator.expected(evaluation, asked)
