@@ -109,7 +109,7 @@ class CsvPart(TextFile):
         for field in events.schema:
             if not pa.types.is_null(field.type) and events.num_rows:
                 columns.csv.setdefault(field.name, field.type)
-        return Batch(events, letters.examples)
+        return Batch(events, file.examples)
 
     def position(self) -> Position:
         """The position, with the header that names the columns of what follows."""
@@ -180,7 +180,7 @@ class WholePart:
         letters, columns = HeldLetters(self._path), self._columns
         source = Input(self._path, self._format, None)
         file = READERS[self._format](source, columns.time, columns.type, letters)
-        self._batches, self._dead = _after(file.batches(), self._rows), letters.examples
+        self._batches, self._dead = _after(file.batches(), self._rows), file.examples
 
     def changed(self) -> None:
         ends = self._now()
