@@ -10,7 +10,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 def reason(error: OSError) -> str:
     """What the operating system says about an error, to go on with a sentence."""
-    why = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno is not None and error.errno in errno.errorcode:
+        why = os.strerror(error.errno)
+    else:  # such as the look-up of a host, which has numbers of its own
+        why = error.strerror or str(error)
     return f"{why[:1].lower()}{why[1:]}"
 
 
