@@ -201,11 +201,12 @@ def admin_of(place: KafkaPlace) -> Any:
 
 
 def make_topic(place: KafkaPlace, partitions: int = -1, config: Mapping[str, str] | None = None) -> bool:
-    """Create the topic of a place if it does not exist, with the brokers' defaults.
+    """Create the topic of a place if it does not exist; what is not given is the brokers' default.
 
-    Returns whether it was created. Raises a ValueError if the brokers do not answer, and the client's error
-    if they refuse.
+    Returns whether it was created here. Raises a ValueError if the brokers do not answer, and the client's
+    error if they refuse.
     """
+    kafka = kafka_client()
     from confluent_kafka.cimpl import NewTopic
 
     topic, admin = place.topics[0], admin_of(place)
@@ -216,6 +217,10 @@ def make_topic(place: KafkaPlace, partitions: int = -1, config: Mapping[str, str
         admin.create_topics([wanted])[topic].result(PATIENCE)
     except TimeoutError:
         raise ValueError(f"cannot create the topic {topic}: the brokers do not answer in time") from None
+    except kafka.KafkaException as error:
+        if error.args[0].code() != kafka.KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
+        return False  # another process has created it since
     return True
 
 

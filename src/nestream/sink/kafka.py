@@ -83,8 +83,7 @@ class _Topic:
         except ValueError as error:
             raise SinkError(str(error)) from None
         except self._kafka.KafkaException as error:
-            if error.args[0].code() != self._kafka.KafkaError.TOPIC_ALREADY_EXISTS:
-                raise self._cannot(error.args[0]) from None
+            raise self._cannot(error.args[0]) from None
 
     def _client(self, **settings: Any) -> Any:
         known = {"linger.ms": 5, **self._place.settings(), "enable.idempotence": True, **settings}
