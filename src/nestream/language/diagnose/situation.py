@@ -45,14 +45,13 @@ def explained(
     message: str,
     span: Span,
     *,
-    detail: str | None = None,
     hint: str | None = None,
     suggestion: str | None = None,
     repair: Repair | None = None,
     final: bool = False,
 ) -> Explanation:
     """The explanation with a diagnostic of these parts."""
-    problem = Diagnostic(code, message, span, detail=detail, hint=hint, suggestion=suggestion)
+    problem = Diagnostic(code, message, span, hint=hint, suggestion=suggestion)
     return Explanation(problem, repair, final)
 
 
