@@ -173,7 +173,7 @@ def consumer_of(place: KafkaPlace, **settings: Any) -> Any:
         return kafka.Consumer(wanted, logger=client_log())
     except kafka.KafkaException as error:
         raise ValueError(
-            f"cannot read from {place.brokers}: {reason(error)}. Correct config= in the address"
+            f"cannot read from {place.brokers}: {kafka_reason(error)}. Correct config= in the address"
         ) from None
 
 
@@ -186,7 +186,7 @@ def topics_of(client: Any, place: KafkaPlace, patience: float | None = None) -> 
     try:
         return client.list_topics(timeout=PATIENCE if patience is None else patience).topics
     except kafka.KafkaException as error:
-        why = "" if _is_silence(error.args[0]) else f": {reason(error)}"
+        why = "" if _is_silence(error.args[0]) else f": {kafka_reason(error)}"
         raise ValueError(
             f"no Kafka broker answers at {place.brokers}{why}. "
             f"Start it, or correct the address{' or its config=' if 'config' in place.options else ''}"
@@ -268,7 +268,7 @@ class TopicIds:
             elif error.args[0].code() == kinds._UNSUPPORTED_FEATURE:
                 found[topic] = ""
             elif error.args[0].code() != kinds.UNKNOWN_TOPIC_OR_PART:
-                self._problem = reason(error)
+                self._problem = kafka_reason(error)
                 return None
         return found
 
@@ -308,7 +308,7 @@ def _is_silence(error: Any) -> bool:
     )
 
 
-def reason(error: Any) -> str:
+def kafka_reason(error: Any) -> str:
     """The message of a client error, on one line."""
     told = error.args[0] if getattr(error, "args", None) else error
     if _is_silence(told):

@@ -18,9 +18,9 @@ from nestream.model.kafka import (
     KafkaPlace,
     client_log,
     kafka_client,
+    kafka_reason,
     make_topic,
     read_kafka,
-    reason,
     within,
 )
 from nestream.sink.match_key import match_key
@@ -120,7 +120,7 @@ class _Topic:
         hint = ""
         if error.code() == self._kafka.KafkaError.MSG_SIZE_TOO_LARGE:
             hint = ". Raise message.max.bytes in the file of config=, and max.message.bytes of the topic"
-        return SinkError(f"cannot write to {self.where}: {reason(error)}{hint}")
+        return SinkError(f"cannot write to {self.where}: {kafka_reason(error)}{hint}")
 
     def _leave(self) -> None:
         """Disconnect from the brokers; what was not sent stays unsent."""
@@ -174,7 +174,8 @@ class Transactions(_Topic):
                 if clock.monotonic() > end:
                     raise SinkError(
                         f"cannot write to {self.where}: for {LONGEST / 60:g} minutes, no broker took the "
-                        f"matches ({reason(problem)}). The checkpoint has them: the same command continues"
+                        f"matches ({kafka_reason(problem)}). The checkpoint has them: the same command "
+                        "continues"
                     ) from None
                 clock.sleep(_PAUSE)
 
