@@ -20,7 +20,7 @@ from nestream.language.ast import (
     Step,
 )
 from nestream.language.ast import Pattern as Tree
-from nestream.language.literals import GREATEST_INTEGER, shortened
+from nestream.language.literals import GREATEST_INTEGER
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.language.type_header import header_types
@@ -28,6 +28,7 @@ from nestream.model.expression import Aggregate, And, Attribute, Expression, Par
 from nestream.model.keep import Kept
 from nestream.model.results import Form, Matchable
 from nestream.model.text import print_name
+from nestream.model.wording import shortened
 from nestream.objects.expressions import Expr, checked_name, condition_of, joined, value_of
 from nestream.objects.names import mistake, refuse_twice, resolved
 from nestream.objects.shapes import filtered, named, variable_of, windowed

@@ -10,9 +10,9 @@ from lark import Token
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic, Span
 from nestream.model.text import RESERVED_WORDS
+from nestream.model.wording import shortened
 
 END = "$END"
 PATTERN_KEYWORDS = frozenset({"PATTERN", "EVENT"})
