@@ -56,7 +56,7 @@ class CsvFile(EventReader):
         """The columns without a single value, whose type is a guess."""
         return frozenset(name for name, kind in self._kinds.items() if kind is Kind.EMPTY)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         """The events, in file order."""
         try:
             yield from self._deliver()
