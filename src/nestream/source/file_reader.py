@@ -26,6 +26,7 @@ class EventReader(ABC):
     """
 
     schema: pa.Schema
+    """The columns of the events, with their types."""
 
     def __init__(
         self,
