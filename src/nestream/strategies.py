@@ -47,8 +47,6 @@ ALIASES: Mapping[str, str] = {"bounds": "native"}
 """Older names of strategies, which still work."""
 STRATEGIES = (*PLANNERS, "reference")
 """Every name of a strategy. The reference evaluator has no planner: it reads the plan itself."""
-VIEWS = tuple(name for name in PLANNERS if name.startswith("views-"))
-"""The strategies that answer inner queries from views."""
 
 Options: TypeAlias = Any
 """Options by name in a mapping, or an object that has them as attributes."""

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from nestream.model.schema import Schema
 from nestream.query import Query
-from nestream.strategies import VIEWS
 from nestream_papers.options import Options
 from nestream_papers.sase.plan import BASIC, PAPER
 from tests.property.sets import is_endless
+from tests.strategies import VIEWS
 
 Run = Callable[..., pa.Table]
 

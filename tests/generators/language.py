@@ -33,8 +33,6 @@ from nestream.language.ast import (
 )
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import (
-    ARITHMETIC,
-    COMPARISONS,
     PATH_MARK,
     And,
     Arithmetic,
@@ -61,6 +59,8 @@ from tests.generators.choices import Choices, DrawnChoices, RandomChoices, chanc
 
 T = TypeVar("T")
 
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+_ARITHMETIC = ("+", "-", "*", "/", "%")
 _GREATEST = 2**63 - 1
 _SIGNS = "ab _-.`\"'“”‘’()[],:!=<>+*/%\\\n\t&é²ſKı名∧∨∃"
 _PLAIN_NAMES = (
@@ -190,7 +190,7 @@ class Trees:
         choose = self.choices
         match choose.integer(0, 10):
             case 0:
-                return Comparison(pick(choose, COMPARISONS), (part(), part()))
+                return Comparison(pick(choose, _COMPARISONS), (part(), part()))
             case 1:
                 return Comparison("=", self.several(part, 2, 4))
             case 2:
@@ -200,7 +200,7 @@ class Trees:
             case 4:
                 return Not(condition())
             case 5:
-                return Arithmetic(pick(choose, ARITHMETIC), part(), part())
+                return Arithmetic(pick(choose, _ARITHMETIC), part(), part())
             case 6:
                 operand = part()
                 return operand if _is_number(operand) else Negative(operand)

@@ -77,6 +77,14 @@ def test_a_source_goes_on_where_it_was(tmp_path: Path) -> None:
     assert [letter.line for letter in batch.dead] == [4]
 
 
+def test_the_dead_letters_of_a_csv_file_are_in_line_order(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("ts,type,id\n1,A,1\nx,A,2\n3,A\ny,A,2\n")
+    batch = open_source(str(path), once=True).read(0.0)
+    assert batch is not None
+    assert [letter.line for letter in batch.dead] == [3, 4, 5]
+
+
 @pytest.mark.parametrize("change", ["replaced", "cut", "removed"])
 def test_a_file_that_is_not_the_one_of_the_checkpoint_is_refused(tmp_path: Path, change: str) -> None:
     path = tmp_path / "events.jsonl"

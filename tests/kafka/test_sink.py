@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import nestream.model.kafka
+from nestream.model.kafka import make_topic, read_kafka
 from nestream.sink import SinkError, open_sink
 from nestream.sink.match_key import match_key
 from tests.kafka.broker import Broker
@@ -92,6 +93,21 @@ def test_a_topic_that_is_not_there_is_made(broker: Broker, tmp_path: Path) -> No
     broker.send(events, event(1, "A", 7), event(3, "B", 7))
     assert run(broker.url(events), tmp_path, sink=broker.url(matches)).matches == 1
     assert ids(broker, matches) == [7]
+
+
+def test_a_topic_that_another_process_makes_at_the_same_time_is_used(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = broker.topic()
+    place = read_kafka(broker.url(topic), ())
+    monkeypatch.setattr(nestream.model.kafka, "topics_of", lambda *given: {})  # as it was before
+    assert not make_topic(place)
+    sink = open_sink(broker.url(topic))
+    sink.restore(None)
+    sink.write(table(1))
+    sink.commit(sink.prepare())
+    sink.close()
+    assert ids(broker, topic) == [1]
 
 
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])

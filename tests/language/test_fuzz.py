@@ -15,6 +15,7 @@ from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.model.diagnostics import QueryError
 from nestream.model.text import RESERVED_WORDS
+from tests.corpus.cases import read_all
 from tests.generators.language import random_query
 
 generous = settings(max_examples=300, deadline=5000, suppress_health_check=list(HealthCheck))
@@ -63,6 +64,14 @@ def test_random_signs_are_answered(text: str) -> None:
 @given(st.lists(st.sampled_from(SIGNS + WORDS), max_size=30).map(" ".join))
 def test_a_soup_of_words_is_answered(text: str) -> None:
     check(text)
+
+
+def test_a_misspelled_variable_anywhere_in_a_query_is_answered() -> None:
+    for case in read_all():
+        for mention in re.finditer(r"[A-Za-z_]\w*(?=\.)", case.query):
+            before, after = case.query[: mention.start()], case.query[mention.end() :]
+            with suppress(QueryError):
+                nestream.query(f"{before}zz{after}", case.one("dialect"))
 
 
 def soup(random: Random) -> str:

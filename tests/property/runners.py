@@ -22,11 +22,11 @@ from nestream.reference import match_reference
 from nestream.runtime import stream as stream_module
 from nestream.runtime import time_slices
 from nestream.runtime.stream import Stream
-from nestream.strategies import VIEWS
 from nestream_papers.options import Options
 from nestream_papers.rewrite.normalise import LIMIT, normalise
 from nestream_papers.sase.plan import BASIC, PAPER
 from tests.property.sets import is_endless, together, together_split
+from tests.strategies import VIEWS
 
 
 class Run(Protocol):

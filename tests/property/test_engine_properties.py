@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from nestream.model.schema import Schema
 from nestream.query import Query, query
-from nestream.strategies import VIEWS
 from nestream_papers.options import Options
 from tests.generators.choices import DrawnChoices
 from tests.generators.histories import histories, types_of
@@ -26,6 +25,7 @@ from tests.property.differential import report, run
 from tests.property.harness import assert_same_matches
 from tests.property.runners import RUNNERS
 from tests.property.sets import is_endless
+from tests.strategies import VIEWS
 
 EXAMPLES = int(os.environ.get("ENGINE_EXAMPLES", "30"))
 WAYS = sorted(set(RUNNERS) - {"reference"})

@@ -119,7 +119,7 @@ def test_every_malformed_row_is_counted_with_its_line_and_reason(tmp_path: Path)
     assert reader.reasons == {"fields": 2, "encoding": 1, "quote": 1, "time": 4, "type": 1}
     assert reader.dead_letter == tmp_path / "dead.jsonl"
     found = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
-    assert sorted((letter["line"], letter["reason"], letter["raw"]) for letter in found) == [
+    assert [(letter["line"], letter["reason"], letter["raw"]) for letter in found] == [
         (3, "expected 3 fields, found 2", "2,A"),
         (4, "expected 3 fields, found 4", "3,A,too,many"),
         (7, "time is missing", ",A,no time"),
@@ -139,6 +139,19 @@ def test_every_malformed_row_is_counted_with_its_line_and_reason(tmp_path: Path)
         (13, "a quoted field is never closed", '11,A,"never closed'),
     ]
     assert {letter["file"] for letter in found} == {str(tmp_path / "events.csv")}
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 4, 16_384])
+def test_dead_letters_are_in_line_order_however_many_rows_are_checked_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr("nestream.source.csv_file._CHUNK", chunk)
+    rows = ["few", "1,A,1", "x,A,2", "3,A", "4,,1", "many,A,1,2", "y,A,3", "7,A,1", "few,A"]
+    reader = opened(tmp_path, "\n".join(["ts,type,id", *rows]), dead_letter=tmp_path / "dead.jsonl")
+    found = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
+    assert [letter["line"] for letter in found] == [2, 4, 5, 6, 7, 8, 10]
+    assert [letter.line for letter in reader.examples] == [2, 4, 5, 6, 7]
+    assert reader.read_all()["ts"].to_pylist() == [1, 7]
 
 
 def test_a_malformed_row_does_not_change_what_the_others_mean(tmp_path: Path) -> None:

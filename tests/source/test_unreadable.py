@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import socket
 import tempfile
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from nestream.model.wording import reason
 from nestream.source import SourceError, read_events, read_table
 
 
@@ -70,8 +73,20 @@ def test_dead_letters_that_cannot_be_written_are_an_error(tmp_path: Path) -> Non
     path.write_text("ts,type\nx,A\n")
     with pytest.raises(SourceError, match="cannot write the dead letters"):
         read_events(path, dead_letter=tmp_path / "nowhere" / "dead.jsonl")
-    with pytest.raises(SourceError, match=r"cannot write the dead letters .*: File name too long"):
+    with pytest.raises(SourceError, match=r"cannot write the dead letters .*: file name too long"):
         read_events(path, dead_letter=tmp_path / ("x" * 300))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "a long text of a library"), "no space left on device"),
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "name or service not known"),
+        (OSError("Something else"), "something else"),
+    ],
+)
+def test_what_the_system_said_goes_on_with_a_sentence(error: OSError, said: str) -> None:
+    assert reason(error) == said
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is needed")
@@ -79,7 +94,7 @@ def test_a_full_disk_for_dead_letters_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
     for rows in (1, 10_000):
         path.write_text("ts,type\n1,A\n" + "x,A\n" * rows)
-        with pytest.raises(SourceError, match=r"cannot write the dead letters .*: No space left on device"):
+        with pytest.raises(SourceError, match=r"cannot write the dead letters .*: no space left on device"):
             list(read_events(path, dead_letter="/dev/full"))
 
 

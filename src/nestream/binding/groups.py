@@ -40,12 +40,15 @@ def mentioned(expression: Expression, scopes: Scopes) -> dict[str, Expression]:
 def _mentions(part: Expression, scopes: Scopes, inside: str | None) -> Iterator[tuple[str, Expression]]:
     if isinstance(part, Attribute):
         name = part.variable
-        if name is not None and (inside is None or scopes.group_of(name) != inside):
+        if name is None:
+            return
+        if name not in scopes.of or inside is None or (inside and scopes.group_of(name) != inside):
             yield name, part
         return
     if isinstance(part, Aggregate):
-        inside = part.group or ""
-        yield AGGREGATED + inside, part
+        inside = part.group or ""  # none if it mentions an unknown variable
+        if inside:
+            yield AGGREGATED + inside, part
     for child in children(part):
         yield from _mentions(child, scopes, inside)
 

@@ -196,7 +196,7 @@ class _OutputBinding(Reporting):
             hint = self.bound()
         else:
             message = f"unknown variable `{name}` in RETURN"
-            close = get_close_matches(name, self.visible, 1)
+            close = get_close_matches(name, [*self.visible, *self.groups, *self.named], 1)
             hint = f"did you mean `{close[0]}`?" if close else self.bound()
         self.report("cannot-return", message, span, hint=hint)
 

@@ -14,6 +14,7 @@ from nestream.model.expression import PATH_MARK, Attribute, column_name
 from nestream.model.lazy import pa
 from nestream.model.schema import Kind, Schema, kind_of
 from nestream.model.text import print_name
+from nestream.model.wording import listed
 
 
 def unknown_attribute(
@@ -93,6 +94,5 @@ def _joined(diagnostics: Sequence[Diagnostic]) -> Diagnostic:
     for one in diagnostics:
         owner = one.message.partition(lacks)[0]
         owners += [owner] if owner not in owners else []
-    listed = " or ".join(filter(None, (", ".join(owners[:-1]), owners[-1])))
     hint = re.sub(r"^did you mean `[^`]*\.(\w+)`\?$", r"did you mean `\1`?", diagnostics[0].hint or "")
-    return replace(diagnostics[0], message=f"{listed}{lacks}{attribute}", hint=hint or None)
+    return replace(diagnostics[0], message=f"{listed(owners, 'or')}{lacks}{attribute}", hint=hint or None)

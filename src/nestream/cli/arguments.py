@@ -14,6 +14,7 @@ import typer
 import nestream
 from nestream.model.formats import SUFFIXES, WRITTEN_SUFFIXES
 from nestream.model.lengths import seconds_of
+from nestream.model.wording import reason
 from nestream.query import (
     ALIASES,
     STRATEGIES,
@@ -214,8 +215,7 @@ def query_text(argument: str) -> QueryText:
     except UnicodeDecodeError:
         raise _wrong_query(f"the file {argument!r} is not UTF-8 text.") from None
     except OSError as error:
-        why = os.strerror(error.errno or 0)
-        raise _wrong_query(f"cannot read {argument!r}: {why[:1].lower()}{why[1:]}.") from None
+        raise _wrong_query(f"cannot read {argument!r}: {reason(error)}.") from None
 
 
 def queries_of(

@@ -55,7 +55,7 @@ class JobRules:
     """Reads the rules of a job repeatedly, and changes them if the job accepts changes."""
 
     problem: str | None = None
-    """None: `look` raises what is wrong."""
+    """Always None: if the rules cannot be read, `look` raises instead."""
 
     def __init__(self, job: Job | None) -> None:
         self._job = job

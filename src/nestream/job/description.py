@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from nestream.job.checkpoint import replace_file
 from nestream.model.lengths import seconds_of
+from nestream.model.wording import reason
 
 FILE = "job.json"
 PROGRESS = "progress.json"
@@ -139,7 +140,7 @@ def update_description(folder: str | os.PathLike[str], decided: Mapping[str, Any
             replace_file(path, json.dumps(new, indent=1, ensure_ascii=False).encode() + b"\n", durable=False)
         read_description(path)
     except OSError as error:
-        raise JobError(f"cannot write {path}: {error.strerror}\n  hint: name another folder") from None
+        raise JobError(f"cannot write {path}: {reason(error)}\n  hint: name another folder") from None
     return path
 
 

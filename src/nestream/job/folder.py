@@ -12,6 +12,7 @@ from nestream.job.checkpoint import replace_file
 from nestream.job.description import PLACES, PROGRESS, JobError, placed, update_description
 from nestream.job.progress import Progress, State
 from nestream.job.rule_folder import SUFFIX
+from nestream.model.wording import reason
 
 RULES = "rules"
 ENDED = (State.FAILED, State.STOPPED, State.FINISHED)
@@ -45,7 +46,7 @@ class JobFolder:
                 if not path.exists() or path.read_text(encoding="utf-8") != text:
                     replace_file(path, text.encode(), durable=False)
         except OSError as error:
-            raise JobError(f"cannot write {folder}: {error.strerror}\n  hint: name another folder") from None
+            raise JobError(f"cannot write {folder}: {reason(error)}\n  hint: name another folder") from None
         return folder
 
     @contextmanager

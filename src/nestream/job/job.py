@@ -35,6 +35,7 @@ from nestream.model.diagnostics import QueryError
 from nestream.model.lengths import difference_of
 from nestream.model.python_rows import python_rows
 from nestream.model.schema import EventError
+from nestream.model.wording import reason
 from nestream.sink import Sink, SinkError, plain
 from nestream.source import Batch, Source
 
@@ -486,7 +487,7 @@ class Job:
             self._is_told = True
         except OSError as error:
             if self._is_told:
-                warnings.warn(f"cannot write {path}: {error.strerror}; the job continues", stacklevel=2)
+                warnings.warn(f"cannot write {path}: {reason(error)}; the job continues", stacklevel=2)
             self._is_told = False
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from nestream.job.progress import Progress, State
 from nestream.model.extras import needs
+from nestream.model.wording import reason
 
 COUNTERS = {
     "events": "Events read, including those that were left out",
@@ -97,9 +98,8 @@ def serve_metrics(address: str, progress: Callable[[], Progress]) -> tuple[int, 
     try:
         server, thread = start_http_server(int(port), addr=host or "127.0.0.1", registry=registry)
     except OSError as error:
-        why = error.strerror or str(error)
         raise MetricsError(
-            f"cannot serve metrics on {'' if host else 'port '}{address}: {why[:1].lower()}{why[1:]}\n"
+            f"cannot serve metrics on {'' if host else 'port '}{address}: {reason(error)}\n"
             "  hint: name another port with --metrics"
         ) from error
 

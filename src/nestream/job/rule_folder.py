@@ -18,6 +18,7 @@ from typing import Any
 
 from nestream.job.checkpoint import replace_file
 from nestream.job.rules import Changes, RulesError, RuleSet, Version, folded, rules_of
+from nestream.model.wording import reason
 
 SUFFIX = ".neel"
 BY_HAND = "edited by hand"
@@ -55,7 +56,7 @@ class RuleFolder:
             assert known is not None
             return known
         except OSError as error:
-            raise RulesError(f"cannot read the rules in {self.folder}: {error.strerror}") from None
+            raise RulesError(f"cannot read the rules in {self.folder}: {reason(error)}") from None
 
     def _read(self, known: RuleSet | None) -> RuleSet:
         looks = self._looks()

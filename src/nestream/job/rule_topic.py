@@ -23,9 +23,9 @@ from nestream.model.kafka import (
     consumer_of,
     is_another,
     kafka_client,
+    kafka_reason,
     make_topic,
     read_kafka,
-    reason,
     topics_of,
     within,
 )
@@ -100,7 +100,7 @@ class RuleTopic:
         except ValueError as error:
             raise RulesError(str(error)) from None
         except self._kafka.KafkaException as error:
-            raise RulesError(f"cannot read the rules in {self.where}: {reason(error)}") from None
+            raise RulesError(f"cannot read the rules in {self.where}: {kafka_reason(error)}") from None
         if not self._at_end:
             if known is None:
                 raise RulesError(f"cannot read the rules in {self.where}: the brokers do not answer in time")
@@ -190,7 +190,7 @@ class RuleTopic:
             elif error.code() == self._kafka.KafkaError._PARTITION_EOF:
                 self._at_end, self._end = True, message.offset()
             elif not error.retriable():
-                raise self._stopped(f"cannot read the rules in {self.where}: {reason(error)}")
+                raise self._stopped(f"cannot read the rules in {self.where}: {kafka_reason(error)}")
         if self._away is not None and self._at_end:
             self._look_again()
 
@@ -302,7 +302,7 @@ class RuleTopic:
         try:
             low, _ = self._consumer.get_watermark_offsets(place, timeout=PATIENCE)
         except self._kafka.KafkaException as error:
-            raise RulesError(f"cannot read the rules in {self.where}: {reason(error)}") from None
+            raise RulesError(f"cannot read the rules in {self.where}: {kafka_reason(error)}") from None
         return "compact" in policy or low > 0
 
     def history(self) -> list[Version]:
@@ -314,7 +314,7 @@ class RuleTopic:
         except ValueError as error:
             raise RulesError(str(error)) from None
         except self._kafka.KafkaException as error:
-            raise RulesError(f"cannot read the rules in {self.where}: {reason(error)}") from None
+            raise RulesError(f"cannot read the rules in {self.where}: {kafka_reason(error)}") from None
         except RulesError:
             if self._consumer is None or not self._at_end:
                 raise
@@ -357,7 +357,8 @@ class RuleTopic:
             self._wait_for_end(clock.monotonic() + PATIENCE)
             return self.read(None)
         except (ValueError, RulesError, self._kafka.KafkaException) as error:
-            why = str(error).splitlines()[0] if isinstance(error, ValueError | RulesError) else reason(error)
+            is_ours = isinstance(error, ValueError | RulesError)
+            why = str(error).splitlines()[0] if is_ours else kafka_reason(error)
             raise RulesError(
                 f"the change was sent to {self.where}, but it is not known whether it is there: {why}\n"
                 f"  hint: see `nestream rules {self.where} list`"
@@ -371,7 +372,7 @@ class RuleTopic:
         except ValueError as error:
             raise RulesError(str(error)) from None
         except self._kafka.KafkaException as error:
-            raise RulesError(f"cannot create the topic {self._topic}: {reason(error)}") from None
+            raise RulesError(f"cannot create the topic {self._topic}: {kafka_reason(error)}") from None
 
     def _send(self, what: str, wanted: Changes) -> None:
         """Send the messages; several in one transaction, so that a job sees all of them or none."""
@@ -401,7 +402,7 @@ class RuleTopic:
         except self._kafka.KafkaException as error:
             failed.append(error)
         if failed:
-            raise RulesError(f"cannot write to {self.where}: {reason(failed[0])}")
+            raise RulesError(f"cannot write to {self.where}: {kafka_reason(failed[0])}")
 
 
 def _may_be_a_rule(text: str) -> bool:

@@ -17,11 +17,7 @@ from nestream.language.ast import (
 )
 from nestream.language.build_formula import Children, span_of, span_over
 from nestream.language.build_pattern import PatternBuilder
-from nestream.language.literals import (
-    GREATEST_INTEGER,
-    integer_too_large,
-    shortened,
-)
+from nestream.language.literals import GREATEST_INTEGER, integer_too_large
 from nestream.model.diagnostics import Span
 from nestream.model.expression import (
     And,
@@ -36,6 +32,7 @@ from nestream.model.expression import (
 )
 from nestream.model.keep import Kept
 from nestream.model.text import print_expression, print_name
+from nestream.model.wording import listed, shortened
 
 CLAUSES = ("WHERE", "WITHIN", "RETURN", "KEEP", "LIMIT")
 """The clauses after the pattern, in order."""
@@ -202,8 +199,7 @@ class QueryBuilder(PatternBuilder):
                     "clause-order",
                     f"{keyword} comes after {CLAUSES[latest]}",
                     clause.span,
-                    hint=f"the clauses are PATTERN (or EVENT), {', '.join(CLAUSES[:-1])} and {CLAUSES[-1]}, "
-                    "in this order",
+                    hint=f"the clauses are {listed(['PATTERN (or EVENT)', *CLAUSES])}, in this order",
                 )
             latest = max(latest, CLAUSES.index(keyword))
             values.setdefault(keyword, clause)

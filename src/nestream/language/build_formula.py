@@ -21,7 +21,6 @@ from nestream.language.literals import (
     name_text,
     number_value,
     quoted_value,
-    shortened,
     string_text,
 )
 from nestream.model.aggregates import AGGREGATES
@@ -50,6 +49,7 @@ from nestream.model.expression import (
 from nestream.model.functions import FUNCTIONS, called_names
 from nestream.model.text import print_expression, print_name
 from nestream.model.time import Duration
+from nestream.model.wording import shortened
 
 DEEPEST = 100
 """The maximum nesting depth of a query."""

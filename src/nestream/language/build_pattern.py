@@ -25,7 +25,7 @@ from nestream.language.ast import (
     WindowParameter,
 )
 from nestream.language.build_formula import Children, FormulaBuilder, Name, span_of, span_over
-from nestream.language.literals import UnreadableError, shortened
+from nestream.language.literals import UnreadableError
 from nestream.language.windows import ANY_WINDOW, read_window
 from nestream.model.diagnostics import Diagnostic, QueryError, Span
 from nestream.model.event_types import ANY_TYPE
@@ -42,6 +42,7 @@ from nestream.model.expression import (
     walk,
 )
 from nestream.model.text import in_backticks, print_expression, print_name, print_string
+from nestream.model.wording import shortened
 
 MOST_PARTS = 10_000
 """The maximum number of components and predicates in a query."""

@@ -35,7 +35,6 @@ from nestream.language.literals import (
     UnreadableError,
     duration_value,
     number_value,
-    shortened,
     string_text,
     timestamp_value,
 )
@@ -43,6 +42,7 @@ from nestream.language.windows import ANY_WINDOW, full_window, not_a_window
 from nestream.model.diagnostics import Diagnostic, Reporting, Span
 from nestream.model.expression import Equivalence, Expression, In, Literal, Parameter, Value, transform
 from nestream.model.time import UNITS, Duration, DurationError, Window, WindowKind
+from nestream.model.wording import shortened
 
 Parameters = Mapping[str, Any]
 

@@ -27,9 +27,9 @@ from nestream.language.diagnose import explain
 from nestream.language.diagnose.recovery import leave_out, outside, repaired, without_problems
 from nestream.language.diagnose.situation import END, Situation
 from nestream.language.diagnose.words import RESERVED
-from nestream.language.literals import shortened
 from nestream.language.tokens import STRANGE, Tokens, tokenize
 from nestream.model.diagnostics import Diagnostic, QueryError, Span, in_text_order
+from nestream.model.wording import shortened
 
 _MOST_REPAIRS = 20
 _MOST_TOKENS_READ_AGAIN = 200_000

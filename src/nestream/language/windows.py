@@ -10,10 +10,10 @@ from nestream.language.literals import (
     duration_value,
     integer_too_large,
     quoted_value,
-    shortened,
     string_text,
 )
 from nestream.model.time import UNBOUNDED, Duration, Window, WindowKind
+from nestream.model.wording import shortened
 
 ANY_WINDOW = Window(WindowKind.NUMBER, 1)
 """Stands for a window that could not be read: nothing more is reported about it."""

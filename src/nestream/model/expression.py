@@ -21,8 +21,6 @@ Value: TypeAlias = int | float | str | bool | Duration | datetime | Decimal
 Text is never read as a decimal: typing turns a number with a point into one where it meets decimals.
 """
 
-COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-ARITHMETIC = ("+", "-", "*", "/", "%")
 TIME_ATTRIBUTE = "ts"
 TYPE_ATTRIBUTE = "type"
 """The names of an event's own time and type in a plan."""

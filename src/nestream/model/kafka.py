@@ -173,7 +173,7 @@ def consumer_of(place: KafkaPlace, **settings: Any) -> Any:
         return kafka.Consumer(wanted, logger=client_log())
     except kafka.KafkaException as error:
         raise ValueError(
-            f"cannot read from {place.brokers}: {reason(error)}. Correct config= in the address"
+            f"cannot read from {place.brokers}: {kafka_reason(error)}. Correct config= in the address"
         ) from None
 
 
@@ -186,7 +186,7 @@ def topics_of(client: Any, place: KafkaPlace, patience: float | None = None) -> 
     try:
         return client.list_topics(timeout=PATIENCE if patience is None else patience).topics
     except kafka.KafkaException as error:
-        why = "" if _is_silence(error.args[0]) else f": {reason(error)}"
+        why = "" if _is_silence(error.args[0]) else f": {kafka_reason(error)}"
         raise ValueError(
             f"no Kafka broker answers at {place.brokers}{why}. "
             f"Start it, or correct the address{' or its config=' if 'config' in place.options else ''}"
@@ -201,11 +201,12 @@ def admin_of(place: KafkaPlace) -> Any:
 
 
 def make_topic(place: KafkaPlace, partitions: int = -1, config: Mapping[str, str] | None = None) -> bool:
-    """Create the topic of a place if it does not exist, with the brokers' defaults.
+    """Create the topic of a place if it does not exist; what is not given is the brokers' default.
 
-    Returns whether it was created. Raises a ValueError if the brokers do not answer, and the client's error
-    if they refuse.
+    Returns whether it was created here. Raises a ValueError if the brokers do not answer, and the client's
+    error if they refuse.
     """
+    kafka = kafka_client()
     from confluent_kafka.cimpl import NewTopic
 
     topic, admin = place.topics[0], admin_of(place)
@@ -216,6 +217,10 @@ def make_topic(place: KafkaPlace, partitions: int = -1, config: Mapping[str, str
         admin.create_topics([wanted])[topic].result(PATIENCE)
     except TimeoutError:
         raise ValueError(f"cannot create the topic {topic}: the brokers do not answer in time") from None
+    except kafka.KafkaException as error:
+        if error.args[0].code() != kafka.KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
+        return False  # another process has created it since
     return True
 
 
@@ -263,7 +268,7 @@ class TopicIds:
             elif error.args[0].code() == kinds._UNSUPPORTED_FEATURE:
                 found[topic] = ""
             elif error.args[0].code() != kinds.UNKNOWN_TOPIC_OR_PART:
-                self._problem = reason(error)
+                self._problem = kafka_reason(error)
                 return None
         return found
 
@@ -303,7 +308,7 @@ def _is_silence(error: Any) -> bool:
     )
 
 
-def reason(error: Any) -> str:
+def kafka_reason(error: Any) -> str:
     """The message of a client error, on one line."""
     told = error.args[0] if getattr(error, "args", None) else error
     if _is_silence(told):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from nestream.language.ast import Exists, Negation, Operator, Primitive, Query
 from nestream.language.ast import Pattern as Tree
-from nestream.language.literals import shortened
 from nestream.model.event_types import ANY_TYPE
 from nestream.model.expression import And, Expression, Or
+from nestream.model.wording import shortened
 from nestream.objects.expressions import Expr, checked_name, condition_of, joined
 from nestream.objects.names import Key, Variable, implied_name, mistake
 from nestream.objects.patterns import Event, Pattern, component, composite, pattern_of

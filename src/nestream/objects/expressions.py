@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from nestream.language.literals import shortened
 from nestream.model.expression import (
     PATH_MARK,
     Aggregate,
@@ -27,6 +26,7 @@ from nestream.model.expression import (
 )
 from nestream.model.text import print_expression
 from nestream.model.time import Duration
+from nestream.model.wording import shortened
 from nestream.objects.names import mistake, plain
 from nestream.objects.values import constant, formula
 

@@ -20,7 +20,7 @@ from nestream.language.ast import (
     Step,
 )
 from nestream.language.ast import Pattern as Tree
-from nestream.language.literals import GREATEST_INTEGER, shortened
+from nestream.language.literals import GREATEST_INTEGER
 from nestream.language.parser import parse
 from nestream.language.printer import print_query
 from nestream.language.type_header import header_types
@@ -28,6 +28,7 @@ from nestream.model.expression import Aggregate, And, Attribute, Expression, Par
 from nestream.model.keep import Kept
 from nestream.model.results import Form, Matchable
 from nestream.model.text import print_name
+from nestream.model.wording import listed, shortened
 from nestream.objects.expressions import Expr, checked_name, condition_of, joined, value_of
 from nestream.objects.names import mistake, refuse_twice, resolved
 from nestream.objects.shapes import filtered, named, variable_of, windowed
@@ -249,14 +250,14 @@ class Pattern(Matchable):
         WITHIN 1 hour
         RETURN Recycle, Operating.id AS tool, Operating.ts - Recycle.ts AS minutes
         """
-        listed: list[ReturnVariable | ReturnExpression] = []
+        columns: list[ReturnVariable | ReturnExpression] = []
         for item in items:
             if isinstance(item, Pattern):
-                listed.append(ReturnVariable(item._mentioned("...")))
+                columns.append(ReturnVariable(item._mentioned("...")))
             elif isinstance(item, str):
-                listed.append(return_item(item))
+                columns.append(return_item(item))
             else:
-                listed.append(ReturnExpression(value_of(item), getattr(item, "_alias", None)))
+                columns.append(ReturnExpression(value_of(item), getattr(item, "_alias", None)))
         for name, value in values.items():
             if isinstance(value, Pattern):
                 known = print_name(value._mentioned("..."))
@@ -265,8 +266,8 @@ class Pattern(Matchable):
                     f"the event `{known}` cannot be renamed to `{name}`",
                     f'return it alone, or name it in the pattern: event("...", "{name}")',
                 )
-            listed.append(ReturnExpression(value_of(value), name))
-        return self._with(returns=(*self._query.returns, *listed))
+            columns.append(ReturnExpression(value_of(value), name))
+        return self._with(returns=(*self._query.returns, *columns))
 
     def into(self: AnyPattern, type: str) -> AnyPattern:
         """Make each match an event of a type, for the other queries of a set.
@@ -307,12 +308,12 @@ class Pattern(Matchable):
         if not isinstance(kind, str) or kind.lower() not in known:
             raise mistake(
                 "unknown-keep",
-                f"keep takes {', '.join(known[:-1])} or {known[-1]}, not {shortened(repr(kind))}",
+                f"keep takes {listed(known, 'or')}, not {shortened(repr(kind))}",
                 'write .keep("first", per=a)',
             )
-        listed = [per] if isinstance(per, Pattern | Expr | str) else list(per)
+        agreed = [per] if isinstance(per, Pattern | Expr | str) else list(per)
         again = None if every is None else length_of(_unwrapped(every))
-        clause = KeepClause(Kept(kind.upper()), tuple(map(_kept_item, listed)), again)
+        clause = KeepClause(Kept(kind.upper()), tuple(map(_kept_item, agreed)), again)
         return self._with(keep=clause)
 
     def limit(self: AnyPattern, number: int | Expr) -> AnyPattern:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nestream.language.literals import shortened
 from nestream.model.expression import (
     PATH_MARK,
     And,
@@ -18,6 +17,7 @@ from nestream.model.expression import (
     Literal,
     Parameter,
 )
+from nestream.model.wording import shortened
 from nestream.objects.expressions import Expr, checked_name, condition_of, joined, value_of
 from nestream.objects.names import mistake
 from nestream.objects.values import formula

@@ -10,13 +10,14 @@ from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 from nestream.language.ast import AnyWindow, Query, ReturnExpression, ReturnVariable, WindowParameter
-from nestream.language.literals import UnreadableError, shortened
+from nestream.language.literals import UnreadableError
 from nestream.language.parameters import constant_of
 from nestream.language.parser import parse
 from nestream.language.windows import full_window
 from nestream.model.diagnostics import QueryError, Span
 from nestream.model.expression import Expression, Literal, Parameter
 from nestream.model.time import Duration, WindowKind
+from nestream.model.wording import shortened
 from nestream.objects.names import mistake
 
 T = TypeVar("T")

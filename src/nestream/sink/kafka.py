@@ -18,9 +18,9 @@ from nestream.model.kafka import (
     KafkaPlace,
     client_log,
     kafka_client,
+    kafka_reason,
     make_topic,
     read_kafka,
-    reason,
     within,
 )
 from nestream.sink.match_key import match_key
@@ -83,8 +83,7 @@ class _Topic:
         except ValueError as error:
             raise SinkError(str(error)) from None
         except self._kafka.KafkaException as error:
-            if error.args[0].code() != self._kafka.KafkaError.TOPIC_ALREADY_EXISTS:
-                raise self._cannot(error.args[0]) from None
+            raise self._cannot(error.args[0]) from None
 
     def _client(self, **settings: Any) -> Any:
         known = {"linger.ms": 5, **self._place.settings(), "enable.idempotence": True, **settings}
@@ -121,7 +120,7 @@ class _Topic:
         hint = ""
         if error.code() == self._kafka.KafkaError.MSG_SIZE_TOO_LARGE:
             hint = ". Raise message.max.bytes in the file of config=, and max.message.bytes of the topic"
-        return SinkError(f"cannot write to {self.where}: {reason(error)}{hint}")
+        return SinkError(f"cannot write to {self.where}: {kafka_reason(error)}{hint}")
 
     def _leave(self) -> None:
         """Disconnect from the brokers; what was not sent stays unsent."""
@@ -175,7 +174,8 @@ class Transactions(_Topic):
                 if clock.monotonic() > end:
                     raise SinkError(
                         f"cannot write to {self.where}: for {LONGEST / 60:g} minutes, no broker took the "
-                        f"matches ({reason(problem)}). The checkpoint has them: the same command continues"
+                        f"matches ({kafka_reason(problem)}). The checkpoint has them: the same command "
+                        "continues"
                     ) from None
                 clock.sleep(_PAUSE)
 

@@ -195,25 +195,25 @@ def _alike(tables: list[pa.Table]) -> list[pa.Table]:
 
 
 class PassingSink:
-    """A sink whose rows are gone once they are written: there is no position, and nothing can be undone."""
+    """A sink that passes rows on at once: there is no position, and nothing can be undone."""
 
     repeats = True
 
     def restore(self, position: Position | None) -> None:
-        """Begin."""
+        """Nothing to do: rows that were passed on stay."""
 
     def prepare(self) -> Position:
         """The position, which is empty."""
         return {}
 
     def sync(self, position: Position) -> None:
-        """Nothing to do: the rows are gone."""
+        """Nothing to do: the rows were passed on when they were written."""
 
     def commit(self, position: Position) -> None:
-        """Nothing to do: the rows are gone."""
+        """Nothing to do: the rows were passed on when they were written."""
 
     def close(self) -> None:
-        """Release connections."""
+        """Nothing to do: there is no connection."""
 
 
 class ScreenSink(PassingSink):

@@ -186,7 +186,7 @@ class AvroEvents:
         rows = HeldLetters(where)
         fine = table.take(pa.array(places, pa.int64()))
         file = _Rows(fine, where, self.time, self._type, rows, self._declared)
-        events = pa.Table.from_batches(list(file.batches()), schema=file.schema)
+        events = file.read_all()
         if events.num_rows and not self._declared and pa.types.is_string(table.schema.field(self.time).type):
             self._declared = {self.time: events.schema.field(self.time).type}
         for letter in rows.examples:

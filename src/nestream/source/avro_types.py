@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from nestream.model.extras import needs
+from nestream.model.wording import reason
 from nestream.source.errors import SourceError, first_line
 
 _PLAIN = {
@@ -119,7 +120,7 @@ def read_schema(path: str) -> AvroSchema:
         with open(path, "rb") as file:
             text = file.read()
     except OSError as error:
-        raise SourceError(f"cannot read the schema {path}: {error.strerror}. Check the path") from error
+        raise SourceError(f"cannot read the schema {path}: {reason(error)}. Check the path") from error
     return AvroSchema.of(text, path)
 
 

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from nestream.source.csv_records import Record, records
-from nestream.source.dead_letter import DeadLetters
+from nestream.source.csv_records import Problem, Record, records
 from nestream.source.ended_text import EndedText
 from nestream.source.errors import SourceError, check_columns, missing_column
 from nestream.source.file_reader import EventReader
@@ -57,7 +56,7 @@ class CsvFile(EventReader):
         """The columns without a single value, whose type is a guess."""
         return frozenset(name for name, kind in self._kinds.items() if kind is Kind.EMPTY)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         """The events, in file order."""
         try:
             yield from self._deliver()
@@ -205,11 +204,10 @@ class CsvFile(EventReader):
         form = form_of(self._declared.get(self._time))
         if form is not None:
             return self._copy(form)[0]
-        for chunk in self._well_formed(None):
-            votes: Counter[str] = Counter()
-            vote(non_empty(_column(chunk, self._names.index(self._time))), votes)
-            form = winner(votes)
-            break
+        first = next((chunk for chunk, _ in self._chunks() if chunk), [])
+        votes: Counter[str] = Counter()
+        vote(non_empty(_column(first, self._names.index(self._time))), votes)
+        form = winner(votes)
         clean, all_votes = self._copy(form)
         if winner(all_votes) != form:
             self._letters.forget()
@@ -222,7 +220,7 @@ class CsvFile(EventReader):
         type = None if self._type is None else self._names.index(self._type)
         votes: Counter[str] = Counter()
         clean: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=64 * 1024 * 1024)
-        for chunk in self._well_formed(self._letters):
+        for chunk, malformed in self._chunks():
             vote(non_empty(_column(chunk, time)), votes)
             reasons = wrong_times(_column(chunk, time), form)
             problems = {at: ("time", reason) for at, reason in reasons.items()}
@@ -237,30 +235,32 @@ class CsvFile(EventReader):
                         problems.setdefault(at, ("value", reason))
             for at, record in enumerate(chunk):
                 if at in problems:
-                    self._letters.add(record.line + self._header_lines, *problems[at], record.raw)
+                    malformed.append((record, problems[at]))
                 else:
                     clean.write(record.raw + b"\n")
+            for record, problem in sorted(malformed, key=lambda wrong: wrong[0].line):
+                self._letters.add(record.line + self._header_lines, *problem, record.raw)
         return clean, votes
 
-    def _well_formed(self, letters: DeadLetters | None) -> Iterator[list[Record]]:
-        """Chunks of records with the right number of fields; the others go to `letters`."""
+    def _chunks(self) -> Iterator[tuple[list[Record], list[tuple[Record, Problem]]]]:
+        """Chunks of records: those with the right number of fields, and the others with their problems."""
         width = len(self._names)
         chunk: list[Record] = []
+        malformed: list[tuple[Record, Problem]] = []
         with self._source.open() as file:
             file.seek(self._body)
             for record in records(file):
                 if record.problem is None and len(record.values) == width:
                     chunk.append(record)
-                elif letters is not None:
-                    found = len(record.values)
-                    problem = record.problem or ("fields", f"expected {width} fields, found {found}")
-                    letters.add(record.line + self._header_lines, *problem, record.raw)
-                if len(chunk) == _CHUNK:
+                else:
+                    found = f"expected {width} fields, found {len(record.values)}"
+                    malformed.append((record, record.problem or ("fields", found)))
+                if len(chunk) + len(malformed) == _CHUNK:
                     self._source.inspected(record.end)
-                    yield chunk
-                    chunk = []
-        if chunk:
-            yield chunk
+                    yield chunk, malformed
+                    chunk, malformed = [], []
+        if chunk or malformed:
+            yield chunk, malformed
 
 
 def _column(chunk: list[Record], place: int) -> pa.Array:

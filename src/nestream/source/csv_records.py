@@ -11,11 +11,14 @@ import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TypeAlias
 
 RECORD_LIMIT = 4 * 1024 * 1024  # bytes; a quote that stays open for longer is a mistake
 _INSIDE = re.compile(rb'(?:[^"]|"")*+"')
 _QUOTED = re.compile(rb'"(?:[^"]|"")*+"')
+
+Problem: TypeAlias = tuple[str, str]
+"""What is wrong with a row: the kind, and the reason."""
 
 
 @dataclass(slots=True)
@@ -25,7 +28,7 @@ class Record:
     line: int
     raw: bytes
     values: list[str]
-    problem: tuple[str, str] | None
+    problem: Problem | None
     end: int
     """Bytes read up to and including this record."""
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from nestream.model.wording import reason
 from nestream.source.errors import SourceError
 
 RAW_LIMIT = 65_536  # characters of a malformed row that are kept
@@ -67,9 +68,9 @@ class DeadLetters:
                 self._file = open(path, "w", encoding="utf-8", newline="\n")
             yield self._file
         except OSError as error:
-            why = os.strerror(error.errno or 0)
             raise SourceError(
-                f"cannot write the dead letters of {self.source} to {path}: {why}. Choose another path"
+                f"cannot write the dead letters of {self.source} to {path}: {reason(error)}. "
+                "Choose another path"
             ) from error
 
     def forget(self) -> None:

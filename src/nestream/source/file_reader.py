@@ -26,6 +26,7 @@ class EventReader(ABC):
     """
 
     schema: pa.Schema
+    """The columns of the events, with their types."""
 
     def __init__(
         self,
@@ -64,12 +65,12 @@ class EventReader(ABC):
         """The columns without a single value, whose type is a guess."""
 
     @abstractmethod
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         """The events, in file order."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self.rows = 0
-        for batch in self.batches():
+        for batch in self._batches():
             self.rows += batch.num_rows
             yield batch
 

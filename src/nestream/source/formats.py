@@ -13,6 +13,7 @@ from typing import IO
 import pyarrow as pa
 
 from nestream.model.formats import FORMATS, Format
+from nestream.model.wording import listed
 from nestream.source.errors import SourceError
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
@@ -41,7 +42,7 @@ def known_format(wanted: str) -> Format:
 
 def listed_formats() -> str:
     """The names of the formats, for a message."""
-    return f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+    return listed(FORMATS, "or")
 
 
 def is_visible(path: Path, folder: Path) -> bool:

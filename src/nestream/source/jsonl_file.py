@@ -119,7 +119,7 @@ class JsonLinesFile(EventReader):
         """The columns without a single value, whose type is a guess."""
         return frozenset(name for name, kind in self._kinds.items() if kind is Kind.EMPTY)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         """The events, in file order."""
         rows = 0
         for number, chunk in enumerate(self._chunks, start=1):

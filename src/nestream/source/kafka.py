@@ -25,8 +25,8 @@ from nestream.model.kafka import (
     check_topics,
     consumer_of,
     kafka_client,
+    kafka_reason,
     read_kafka,
-    reason,
     topics_of,
 )
 from nestream.source.dead_letter import RAW_LIMIT, DeadLetter
@@ -206,7 +206,9 @@ class KafkaSource:
         try:
             low, high = self._consumer.get_watermark_offsets(place, timeout=PATIENCE)
         except self._kafka.KafkaException as error:
-            raise SourceError(f"cannot read topic {topic}, partition {number}: {reason(error)}") from None
+            raise SourceError(
+                f"cannot read topic {topic}, partition {number}: {kafka_reason(error)}"
+            ) from None
         return low, high
 
     def _assigned(self, partition: _Partition) -> Any:
@@ -344,7 +346,7 @@ class KafkaSource:
             self._consumer.incremental_unassign([self._assigned(partition)])
             self._consumer.incremental_assign([self._assigned(partition)])
         elif not error.retriable():
-            raise SourceError(f"cannot read {partition.where}: {reason(error)}")
+            raise SourceError(f"cannot read {partition.where}: {kafka_reason(error)}")
 
     def _pause(self) -> None:
         """Pause partitions whose events wait for others, or that reached their end."""

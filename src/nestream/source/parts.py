@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from io import BytesIO
 from typing import TypeAlias
 
@@ -105,11 +105,11 @@ class CsvPart(TextFile):
         letters = HeldLetters(self.path, before)
         source = Fragment(self.path, "csv", self._header + data)
         file = CsvFile(source, columns.time, columns.type, letters, declared=columns.csv)
-        events = pa.Table.from_batches(list(file.batches()), schema=file.schema)
+        events = file.read_all()
         for field in events.schema:
             if not pa.types.is_null(field.type) and events.num_rows:
                 columns.csv.setdefault(field.name, field.type)
-        return Batch(events, letters.examples)
+        return Batch(events, file.examples)
 
     def position(self) -> Position:
         """The position, with the header that names the columns of what follows."""
@@ -180,7 +180,7 @@ class WholePart:
         letters, columns = HeldLetters(self._path), self._columns
         source = Input(self._path, self._format, None)
         file = READERS[self._format](source, columns.time, columns.type, letters)
-        self._batches, self._dead = _after(file.batches(), self._rows), letters.examples
+        self._batches, self._dead = _after(file, self._rows), file.examples
 
     def changed(self) -> None:
         ends = self._now()
@@ -228,7 +228,7 @@ def _ends_of(path: str) -> str:
         return f"{size} {digest(first + file.read())}"
 
 
-def _after(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+def _after(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
     """The batches without the first rows."""
     for batch in batches:
         if rows >= batch.num_rows:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from nestream.model.address import read_address
+from nestream.model.wording import reason
 from nestream.source.errors import SourceError
 from nestream.source.json_events import JsonEvents
 from nestream.source.protocol import Batch, Position
@@ -178,8 +179,7 @@ def _listening(address: str) -> tuple[Path | None, socket.socket]:
     except ValueError as error:
         raise SourceError(str(error)) from None
     except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise SourceError(f"cannot listen on {address}: {why.lower()}. Choose another address") from error
+        raise SourceError(f"cannot listen on {address}: {reason(error)}. Choose another address") from error
 
 
 def _refuse_answered(path: Path) -> None:

@@ -62,7 +62,7 @@ class TypedFile(EventReader):
         """The columns without a type."""
         return frozenset(field.name for field in self._stored if pa.types.is_null(field.type))
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         """The events, in file order."""
         wrong = np.array(sorted(self._wrong), np.int64)
         rows = first = 0

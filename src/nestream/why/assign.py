@@ -8,10 +8,10 @@ from itertools import islice
 from nestream.logical.nodes import Leaf, Plan, leaves, target_variables
 from nestream.model.event_types import fits, said_types
 from nestream.model.text import print_name
+from nestream.model.wording import listed
 from nestream.reference import Event
 from nestream.why.obstacle import Obstacle
 from nestream.why.obstacles import Judge
-from nestream.why.sentences import listed
 from nestream.why.shapes import Shape
 
 MOST_ASSIGNMENTS = 2_000

@@ -14,11 +14,11 @@ from nestream.logical.nodes import Plan
 from nestream.model.keep import Kept
 from nestream.model.output import EventColumn
 from nestream.model.text import print_expression, print_name
+from nestream.model.wording import listed
 from nestream.reference import Binding, Event, value
 from nestream.why.obstacle import Obstacle
 from nestream.why.places import Places
 from nestream.why.reach import Timeline
-from nestream.why.sentences import listed
 from nestream.why.words import Words
 
 MOST_COMPARED = 5_000

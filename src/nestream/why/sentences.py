@@ -15,6 +15,7 @@ from nestream.model.counting import counted
 from nestream.model.event_types import ANY_TYPE, said_types
 from nestream.model.expression import Attribute
 from nestream.model.text import print_name
+from nestream.model.wording import listed
 from nestream.reference import Binding, Event, Interval, Limit, Order
 from nestream.why.partial import Lack, Nearness
 from nestream.why.shapes import Shape
@@ -211,11 +212,6 @@ def _needed(group: Group) -> str:
     if least == most:
         return f"it needs {least:,}"
     return f"it needs {least:,} to {most:,}" if least else f"it may have at most {most:,}"
-
-
-def listed(parts: Sequence[str], joint: str = "and") -> str:
-    """Parts of a sentence: `a, b and c`."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {joint} {parts[-1]}"
 
 
 def rows_of(bindings: Iterable[Mapping[str, Event]]) -> tuple[int, ...]:

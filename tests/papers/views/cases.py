@@ -13,8 +13,8 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from nestream.query import query
-from nestream.strategies import VIEWS
 from tests.papers.sharing.unions import dense_history, rows
+from tests.strategies import VIEWS
 
 
 @dataclass(frozen=True)

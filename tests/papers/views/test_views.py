@@ -11,13 +11,13 @@ import pytest
 
 from nestream.query import query
 from nestream.runtime.local import LocalRun
-from nestream.strategies import VIEWS
 from nestream_papers.options import Options
 from nestream_papers.views.held import Facts, Results
 from nestream_papers.views.view import View
 from tests.papers.sharing.unions import dense_history, rows
 from tests.papers.tools import at_work, events
 from tests.papers.views.cases import random_case, wrong
+from tests.strategies import VIEWS
 
 # Recycle, Sharpen, Disinfect, Wash, Operate
 POSITIVE = "SEQ(R r, AND(S s, D d), W w, O o) WITHIN 50"

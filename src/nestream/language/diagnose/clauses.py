@@ -17,8 +17,8 @@ from nestream.language.diagnose.situation import (
     retyped,
     shown,
 )
-from nestream.language.literals import shortened
 from nestream.model.time import UNITS
+from nestream.model.wording import shortened
 
 _ORDER = "the clauses are PATTERN (or EVENT), WHERE, WITHIN, RETURN, KEEP and LIMIT, in this order"
 _LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?)['\"]?\s*([A-Za-z]+)")

@@ -17,8 +17,8 @@ from nestream.language.diagnose.situation import (
     retyped,
 )
 from nestream.language.diagnose.sql import COMPARATORS
-from nestream.language.literals import shortened
 from nestream.model.functions import FUNCTIONS
+from nestream.model.wording import shortened
 
 _SEQUENCE_WORDS = frozenset({"FOLLOWED", "THEN", "NEXT", "BEFORE", "FOLLOWEDBY"})
 _NEGATION_WORDS = frozenset({"NO", "WITHOUT", "NEVER", "NOTFOLLOWEDBY"})

@@ -15,8 +15,8 @@ from nestream.language.diagnose.situation import (
     retyped,
     sign_after,
 )
-from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic
+from nestream.model.wording import shortened
 
 
 def _empty_parentheses(at: Situation) -> Explanation | None:

@@ -10,9 +10,9 @@ from lark import Token
 
 from nestream.language.build import CLAUSES
 from nestream.language.build_formula import span_of
-from nestream.language.literals import shortened
 from nestream.model.diagnostics import Diagnostic, Span
 from nestream.model.text import RESERVED_WORDS
+from nestream.model.wording import shortened
 
 END = "$END"
 PATTERN_KEYWORDS = frozenset({"PATTERN", "EVENT"})
@@ -45,14 +45,13 @@ def explained(
     message: str,
     span: Span,
     *,
-    detail: str | None = None,
     hint: str | None = None,
     suggestion: str | None = None,
     repair: Repair | None = None,
     final: bool = False,
 ) -> Explanation:
     """The explanation with a diagnostic of these parts."""
-    problem = Diagnostic(code, message, span, detail=detail, hint=hint, suggestion=suggestion)
+    problem = Diagnostic(code, message, span, hint=hint, suggestion=suggestion)
     return Explanation(problem, repair, final)
 
 

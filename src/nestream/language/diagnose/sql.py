@@ -12,7 +12,7 @@ from nestream.language.diagnose.situation import (
     explained,
     retyped,
 )
-from nestream.language.literals import shortened
+from nestream.model.wording import shortened
 
 COMPARATORS = frozenset({"=", "==", "!=", "<>", "≠", "<", "<=", "≤", ">", ">=", "≥"})
 

@@ -16,9 +16,9 @@ from nestream.language.diagnose.situation import (
     explained,
     retyped,
 )
-from nestream.language.literals import shortened
 from nestream.model.functions import FUNCTIONS, called_names
 from nestream.model.text import print_name
+from nestream.model.wording import shortened
 
 RESERVED = "reserved-word"
 """The code of the error for a keyword where a name is needed."""

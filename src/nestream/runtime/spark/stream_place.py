@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from nestream.model.schema import EventError
-from nestream.model.wording import remedy
+from nestream.model.wording import reason, remedy
 
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """The schemes that Hadoop and Arrow name differently."""
@@ -130,6 +130,7 @@ class Place:
 
 
 def _first_line(problem: BaseException) -> str:
-    number = getattr(problem, "errno", None)
-    said = os.strerror(number) if number else (str(problem).splitlines() or [type(problem).__name__])[0]
+    if isinstance(problem, OSError) and problem.errno:
+        return reason(problem)
+    said = (str(problem).splitlines() or [type(problem).__name__])[0]
     return f"{said[:1].lower()}{said[1:]}"
