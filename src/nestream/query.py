@@ -19,7 +19,6 @@ from nestream.language.ast import Dialect as Dialect  # for the command line
 from nestream.language.ast import HasTree as HasTree
 from nestream.language.ast import Query as Tree
 from nestream.language.literals import UnreadableError as UnreadableError  # for the command line
-from nestream.language.literals import shortened
 from nestream.language.parameters import known_parameters as known_parameters
 from nestream.language.parameters import names_of, spelled, with_values
 from nestream.language.parameters import read_value as read_value
@@ -35,6 +34,7 @@ from nestream.model.plain import empty_table
 from nestream.model.schema import Kind, Schema, attributes_of
 from nestream.model.schema import Order as Order  # for the command line
 from nestream.model.unseen import unseen_types, warn_of
+from nestream.model.wording import shortened
 from nestream.strategies import ALIASES as ALIASES  # these for the command line
 from nestream.strategies import STRATEGIES as STRATEGIES
 from nestream.strategies import Options, known_options, known_strategy, tool

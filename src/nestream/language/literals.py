@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from nestream.model.time import UNITS, Duration, DurationError
-from nestream.model.wording import shortened as shortened  # for query.py
+from nestream.model.wording import shortened
 
 GREATEST_INTEGER = 2**63 - 1
 _LONGEST_INTEGER = len(str(GREATEST_INTEGER))

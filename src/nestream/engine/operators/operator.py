@@ -22,6 +22,11 @@ class Asked:
 class PhysicalOperator(Protocol):
     """Finds the matches of a block, over any state of the events.
 
+    It returns exactly the matches of the block: it applies the predicates and negations of the block itself,
+    and leaves out matches in which one event is two variables that the block keeps apart. `LateralJoin` does
+    all of this for any block, so an operator may hand over what it cannot find, such as matches by their
+    first event. `grouped` adds the block's groups.
+
     It holds no state. What it builds for an evaluation is kept in that evaluation, and the event buffer keeps
     earlier events for as long as a window can reach them.
     """
@@ -29,7 +34,10 @@ class PhysicalOperator(Protocol):
     block: Block
 
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
-        """The matches, piece by piece."""
+        """The matches, in pieces of at most about `evaluation.limit`, in any order.
+
+        A piece that is marked `in_order` says how it and the next ones are sorted.
+        """
         ...
 
     def expected(self, evaluation: Evaluation, asked: Asked) -> float | None:
