@@ -118,6 +118,9 @@ COUNTED = Style(
 )
 """Sequences whose groups and negations have attributes of their own in common with the event after them."""
 
+_LONG = Window(WindowKind.NUMBER, 10_000)
+"""A window that any history fits."""
+
 
 def make_query(choices: Choices, style: Style) -> str:
     """The text of a query that binds."""
@@ -409,7 +412,24 @@ def _keep(
 
 def any_query(choices: Choices) -> str:
     """A query of any style."""
-    return make_query(choices, weighted(choices, (12, FLAT), (18, KEYED), (14, SASE), (56, GENERAL)))
+    text = make_query(choices, weighted(choices, (12, FLAT), (18, KEYED), (14, SASE), (56, GENERAL)))
+    return _around_a_match(choices, text) if chance(choices, 6) else text
+
+
+def _around_a_match(choices: Choices, text: str) -> str:
+    """A query whose pattern is a negation that looks at the windows before and after an event.
+
+    Returns the text as it is where that pattern cannot be negated.
+    """
+    try:
+        tree = nestream.query(text).bound.tree
+        inner = replace(tree, window=_LONG, returns=(), keep=None, limit=None)
+        pattern = nestream.all_of(
+            nestream.not_(nestream.query(print_query(inner))), nestream.event("D", "d9")
+        )
+        return str(nestream.seq(pattern).within(choices.integer(1, 8)))
+    except nestream.QueryError:
+        return text
 
 
 def random_query(random: Random, style: Style | None = None) -> str:
