@@ -101,7 +101,7 @@ def test_the_random_cases_reach_the_whole_language() -> None:
     ):
         assert any(wanted in text for text in texts), wanted
     nested = [parse(text).pattern for text in texts]
-    assert max(map(depth, nested)) == 4
+    assert max(map(depth, nested)) == 6  # four, and two around a negation of the whole
     assert any(isinstance(p, Negation) and isinstance(p.body, Composite) for n in nested for p in parts(n))
 
 
@@ -124,7 +124,7 @@ def test_a_runner_that_loses_matches_is_found_and_its_case_shrunk() -> None:
     runner = Runner(forgetful, ordered=True)
     case = next(case for index in range(500) if difference(case := random_case(0, index), runner))
     smallest = shrink(case, lambda smaller: difference(smaller, runner) is not None)
-    assert smallest.table.num_rows == 2
+    assert smallest.table.num_rows <= 3 < case.table.num_rows
     assert len(smallest.text) <= len(case.text)
     with pytest.raises(DifferenceError, match="missing") as found:
         assert_same_matches(smallest.text, smallest.table, runner)
