@@ -187,9 +187,15 @@ class Evaluation:
         """The evaluation of inner expressions within the two windows that begin and end with one event."""
         window = self.inner.window
         same = window.exclusive or window.measure is Measure.EVENTS
-        return self._with(replace(window, size=min(2 * window.size - same, _LONGEST)))
+        return self._with(replace(window, size=2 * window.size - same))
 
     def _with(self, window: Window) -> Evaluation:
+        """The evaluation with another window; without any if it is too long for 64 bits.
+
+        Inner matches outside the outer interval do no harm: they are found, and not asked for.
+        """
+        if window.size > _LONGEST:
+            window = replace(window, measure=Measure.NONE)
         return Evaluation(self.cache, window, self.limit, self.memory, lasting=window == self.window)
 
     def made(self, what: Hashable, make: Callable[[], _Made]) -> _Made:

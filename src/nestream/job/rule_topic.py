@@ -367,8 +367,8 @@ class RuleTopic:
     def _make_topic(self) -> None:
         """Create the topic, keeping all versions, if it does not exist."""
         try:
-            if make_topic(self._place, 1, _KEPT_FOR_EVER):
-                self._failed = self._tried = None  # it is opened at once
+            make_topic(self._place, 1, _KEPT_FOR_EVER)
+            self._failed = self._tried = None  # it is opened at once
         except ValueError as error:
             raise RulesError(str(error)) from None
         except self._kafka.KafkaException as error:

@@ -274,8 +274,8 @@ class AllKeysStair:
 class MatchStair:
     """The staircase of any other expression, from its matches, with the terms of their key.
 
-    What a negation finds lies in a window with the outer match. If its interval `is_wide`, it lies in the
-    windows before and after it.
+    What a negation finds lies in a window with the outer match. If its interval, or one around it, is wide,
+    it lies in the two windows that begin and end with that match.
     """
 
     operator: PhysicalOperator

@@ -36,7 +36,7 @@ class PhysicalOperator(Protocol):
     def run(self, evaluation: Evaluation, asked: Asked) -> Iterator[Bindings]:
         """The matches, in pieces of at most about `evaluation.limit`, in any order.
 
-        A piece that is marked `in_order` says how it and the next ones are sorted.
+        If a piece is marked `in_order`, it and the next ones are sorted as `Bindings.in_order` says.
         """
         ...
 
