@@ -714,4 +714,4 @@ def test_no_thread_sees_a_kernel_that_does_not_save_its_machine_code_yet(
     seen = []
     monkeypatch.setattr(saved, "save_code", lambda *_: seen.append(kernel._compiled))
     assert kernel.compile() is not None
-    assert seen == [None]
+    assert set(seen) == {None}  # also while the kernels that it calls are compiled, unless they were before
