@@ -85,6 +85,12 @@ def test_a_stream_refuses_what_it_would_never_know(text: str, said: str) -> None
     assert nestream.query(text).match([event(1, "A"), event(2, "B")]).num_rows == 1
 
 
+def test_a_match_that_shows_no_event_holds_no_other_back() -> None:
+    stream = nestream.query("OR(D d, EXISTS a : A a) KEEP DISJOINT").stream()
+    found = [stream.push(event(number, kind)) for number, kind in ((1, "D"), (2, "A"), (3, "D"), (4, "Z"))]
+    assert sum(map(len, found)) == 2
+
+
 def test_matches_that_wait_are_given_when_the_resolution_of_the_times_grows() -> None:
     query = nestream.query("SEQ(A a, B b) WITHIN 5 s KEEP LAST PER a")
     stream = query.stream()

@@ -144,12 +144,12 @@ class Matcher:
         assert watermark is not None
         if watermark == END:
             return NEVER + 1
-        moments = [watermark]
+        moments, shown = [watermark], set(self.program.kept)
         for outline, done in zip(self.program.outlines, self.decided, strict=True):
             row = len(store)
             if outline.decided is Decided.WINDOW:
                 row = int(np.searchsorted(store.pos, done - store.base, "left"))
-            elif not set(outline.last) <= set(self.program.kept):
+            elif not shown.issuperset(outline.last) and not shown.isdisjoint(outline.bound):
                 row = self._first_reached(done)
             if row < len(store):
                 moments.append(int(store.ts[row]))

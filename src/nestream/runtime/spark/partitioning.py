@@ -19,6 +19,8 @@ from nestream.model.expression import PATH_MARK
 KINDS = ("key", "time", "key+time", "single")
 WINDOWS_A_SLICE = 16
 """How many windows long a time slice is at least: the overlap is then at most a sixteenth of the events."""
+LONGEST = (1 << 63) - 1
+"""The length of the longest slice: a number of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def _possible(program: Scope, slice_length: int | None) -> Iterator[Partitioning
         by_time = Partitioning(
             "time",
             "there is no key for all its events" if key is None else "requested",
-            length=slice_length or WINDOWS_A_SLICE * window,
+            length=min(slice_length or WINDOWS_A_SLICE * window, LONGEST),
             before=window,
             after=window if waits else 0,
         )
