@@ -74,3 +74,9 @@ def test_neighbouring_slices_take_one_run(spark: SparkSession, monkeypatch: pyte
     ((slices, events),) = batch._groups(batches(sliced(table, task), task, Random(1)), task)
     assert slices == range(1_999_000 // 160 + 1)
     assert sum(part.num_rows for part in events) == 2_000
+
+
+def test_a_window_whose_slices_exceed_64_bits_is_matched(spark: SparkSession) -> None:
+    table = pa.table({"ts": [-5 * 10**18, 0, 5 * 10**18], "type": ["A", "B", "B"]})
+    found = nestream.query("SEQ(A a, B b) WITHIN 5000000000000000000").match(frame(spark, table)).toArrow()
+    assert [match["b"]["ts"] for match in found.to_pylist()] == [0]

@@ -28,6 +28,7 @@ from nestream.model.vector import Vector
 Mask = npt.NDArray[np.bool_]
 _Made = TypeVar("_Made")
 _LONGEST = int(np.iinfo(np.int64).max)
+"""The longest window that 64 bits can measure."""
 
 
 @dataclass(frozen=True)

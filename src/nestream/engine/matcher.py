@@ -150,7 +150,7 @@ class Matcher:
             if outline.decided is Decided.WINDOW:
                 row = int(np.searchsorted(store.pos, done - store.base, "left"))
             elif not shown.issuperset(outline.last) and not shown.isdisjoint(outline.bound):
-                row = self._first_reached(done)
+                row = self._first_reached(done)  # a match that shows no event is not emitted at all
             if row < len(store):
                 moments.append(int(store.ts[row]))
         return min(moments)
